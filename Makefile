@@ -1,0 +1,39 @@
+# Nothing is needed beforehand but Python 3.11 or later, make, and the package registry.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+
+.PHONY: help setup reproduce test lint unit stability clean
+
+help:
+	@echo "make reproduce   set everything up and run setting a of the paper, small, into out/"
+	@echo "make test        set everything up and run every check"
+	@echo "make stability   measure the ridge estimate's round-off over ten million updates"
+	@echo "make clean       remove what the other targets made"
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "projbandits needs Python 3.11 or later; name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
+
+reproduce: setup
+	$(BIN)/python -m projbandits.paper --out out
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	MPLBACKEND=agg $(BIN)/python -m pytest --numprocesses 2
+
+stability: setup
+	$(BIN)/python -m benchmarks.ridge_stability
+
+clean:
+	rm -rf $(VENV) out build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Measurements: accuracy and speed, each printed as a table by one command."""

@@ -1,0 +1,50 @@
+"""Learn from the whole observation, decide on the part of it that counts.
+
+The reference implementation of *Learning Orthogonal Projections in Linear Bandits* (Kang and
+Tay): decision sets, subspaces, strategies, problems, and a simulator.
+"""
+
+from projbandits import problems, schedules, theory
+from projbandits._version import __version__
+from projbandits.arms import (
+    Arm,
+    Ball,
+    Box,
+    DecisionSet,
+    Ellipsoid,
+    EntropyBall,
+    FiniteArms,
+    Polytope,
+)
+from projbandits.results import Result
+from projbandits.ridge import Ridge
+from projbandits.simulation import simulate
+from projbandits.strategies import CURSE, GENTRY, REGRET, UE, Choice, ProjectedUE, State, Strategy
+from projbandits.subspace import Subspace
+
+__all__ = [
+    "CURSE",
+    "GENTRY",
+    "REGRET",
+    "UE",
+    "Arm",
+    "Ball",
+    "Box",
+    "Choice",
+    "DecisionSet",
+    "Ellipsoid",
+    "EntropyBall",
+    "FiniteArms",
+    "Polytope",
+    "ProjectedUE",
+    "Result",
+    "Ridge",
+    "State",
+    "Strategy",
+    "Subspace",
+    "__version__",
+    "problems",
+    "schedules",
+    "simulate",
+    "theory",
+]

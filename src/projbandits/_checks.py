@@ -1,0 +1,105 @@
+"""Checks on what a user passes in; each error names the argument, the value and the remedy."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def real_array(name: str, value: Any, ndim: int) -> Array:
+    """Return `value` as a float array of `ndim` dimensions with only finite entries."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} must hold numbers only, got {_short(value)}: convert or drop text columns"
+        ) from error
+    if array.ndim != ndim:
+        kind = {1: "a vector", 2: "a matrix"}.get(ndim, f"{ndim}-dimensional")
+        raise ValueError(f"{name} must be {kind}, got an array of shape {array.shape}")
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        place = f"{name}[{', '.join(map(str, where))}]"
+        raise ValueError(
+            f"{name} must be finite, got {place} = {array[where]}: drop or fill such entries"
+        )
+    return array
+
+
+def real_vector(name: str, value: Any, length: int) -> Array:
+    """Return `value` as a finite vector of the given length."""
+    vector = real_array(name, value, ndim=1)
+    if len(vector) != length:
+        raise ValueError(f"{name} must have length {length}, got length {len(vector)}")
+    return vector
+
+
+def real(name: str, value: Any) -> float:
+    """Return `value` as a finite float."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be a number, got {_short(value)}") from error
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {number}")
+    return number
+
+
+def positive(name: str, value: Any) -> float:
+    """Return `value` as a float above zero."""
+    number = real(name, value)
+    if number <= 0:
+        raise ValueError(f"{name} must be positive, got {number}")
+    return number
+
+
+def not_negative(name: str, value: Any) -> float:
+    """Return `value` as a float of at least zero."""
+    number = real(name, value)
+    if number < 0:
+        raise ValueError(f"{name} must not be negative, got {number}")
+    return number
+
+
+def integer(name: str, value: Any, *, least: int, most: int | None = None) -> int:
+    """Return `value` as an int within [least, most]."""
+    try:
+        number = operator.index(value)
+    except TypeError as error:
+        raise TypeError(f"{name} must be a whole number, got {_short(value)}") from error
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {number}")
+    if most is not None and number > most:
+        raise ValueError(f"{name} must be at most {most}, got {number}")
+    return number
+
+
+def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
+    """Return `value` if it is one of the allowed words."""
+    if isinstance(value, str) and value in allowed:
+        return value
+    choices = ", ".join(map(repr, allowed))
+    raise ValueError(
+        f"{name} must be one of {choices}, got {value!r}{did_you_mean(value, allowed)}"
+    )
+
+
+def did_you_mean(value: Any, known: Iterable[Any]) -> str:
+    """Return a suggestion to append to an error, or nothing if no name is near."""
+    names = {str(name): name for name in known}
+    folded = {name.casefold(): name for name in names}
+    near = difflib.get_close_matches(str(value).casefold(), folded, n=1, cutoff=0.5)
+    return f": did you mean {names[folded[near[0]]]!r}?" if near else ""
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,268 @@
+"""Convex sets of arms: what they share, and the ball, the ellipsoid and the box."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from projbandits._checks import Array, integer, positive, real_array, real_vector
+from projbandits.arms.base import Arm, ConvexFunction, DecisionSet, independent_rows
+from projbandits.subspace import Subspace
+
+
+class ConvexSet(DecisionSet):
+    """A convex set, known by its support points.
+
+    A subclass gives `d`, `radius`, `contains` and `supports`.
+    """
+
+    @abstractmethod
+    def supports(self, directions: Array) -> Array:
+        """Return argmax <direction, x> for each row of a checked m x d matrix."""
+
+    @property
+    def size(self) -> float:
+        """The number of arms |D|, infinite."""
+        return math.inf
+
+    def best(self, direction: npt.ArrayLike) -> Arm:
+        """Return the support point in the given direction."""
+        return Arm(self.supports(real_vector("direction", direction, self.d)[None])[0])
+
+    def best_convex(self, function: ConvexFunction) -> Arm:
+        """Return the best point that repeated support points reach from several starts.
+
+        From x, go to the support point of the gradient at x. As the function lies above its
+        tangent, it never falls on the way; it ends where no step gains. That is a local
+        maximum, so the search starts from the directions that the function proposes and from the
+        support points along the axes.
+        """
+        X = np.vstack([self.supports(function.directions()), self._spanning_points])
+        heights = function.value(X)
+        best, highest = X[heights.argmax()], heights.max()
+        for _ in range(1000):
+            Y = self.supports(function.gradient(X))
+            higher = function.value(Y)
+            gains = higher - heights
+            if higher.max() > highest:
+                best, highest = Y[higher.argmax()], higher.max()
+            # Gains shrink geometrically: a start that a hundred more such steps would not bring
+            # to the top, or that no longer gains, is done.
+            going = (gains > 1e-10 * abs(highest)) & (higher + 100 * gains >= highest)
+            if not going.any():
+                break
+            X, heights = Y[going], higher[going]
+        return Arm(best)
+
+    def basis_arms(self, method: str = "pivoted-qr") -> tuple[Arm, ...]:
+        """Return D_k: k independent support points.
+
+        They are chosen among the support points along the coordinate axes (first all positive
+        directions, then all negative ones). Where those span less than the set does, support
+        points along what they leave out are added.
+        """
+        if method not in self._bases:
+            points = self._spanning_points
+            rows = independent_rows(points, method, tolerance=1e-9)
+            self._bases[method] = tuple(Arm(points[i]) for i in rows)
+        return self._bases[method]
+
+    @cached_property
+    def _bases(self) -> dict[str, tuple[Arm, ...]]:
+        return {}
+
+    @cached_property
+    def _spanning_points(self) -> Array:
+        axes = np.eye(self.d)
+        points = self.supports(np.vstack([axes, -axes]))
+        while True:
+            size = np.linalg.norm(points, axis=1).max()
+            rows = independent_rows(points, "pivoted-qr", tolerance=1e-9)
+            if len(rows) == self.d:
+                return points
+            left_out = np.eye(self.d)
+            if rows:
+                left_out = Subspace.span(points[rows].T).complement().basis
+            new = self.supports(np.vstack([left_out.T, -left_out.T]))
+            outside = np.abs(new @ left_out).max(axis=1) > 1e-9 * size
+            if not outside.any():
+                return points
+            points = np.vstack([points, new[outside]])
+
+
+class Ball(ConvexSet):
+    """The ball {x : |x - center| <= radius}.
+
+    Parameters
+    ----------
+    d : int
+        The dimension.
+    radius : float
+        Its radius; note that the attribute `radius` of a decision set bounds |x|, which
+        differs where the centre is not the origin.
+    center : array of shape (d,), optional
+        Its centre, the origin by default.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> pb.Ball(d=2, radius=5.0).maximize([3.0, 4.0])
+    array([3., 4.])
+    """
+
+    def __init__(self, d: int, radius: float = 1.0, center: npt.ArrayLike | None = None) -> None:
+        self._d = integer("d", d, least=1)
+        self.reach = positive("radius", radius)
+        self.center = np.zeros(d) if center is None else real_vector("center", center, d)
+
+    @property
+    def d(self) -> int:
+        """The number of features of an arm."""
+        return self._d
+
+    @property
+    def radius(self) -> float:
+        """The largest |x|, Z of Assumption 2."""
+        return float(np.linalg.norm(self.center)) + self.reach
+
+    def supports(self, directions: Array) -> Array:
+        """Return the points of the sphere in the given directions, the centre for direction 0."""
+        return self.center + self.reach * _units(directions)
+
+    def contains(self, x: npt.ArrayLike, tolerance: float = 1e-9) -> bool:
+        """Tell whether x lies in the ball, up to a tolerance relative to its radius."""
+        distance = np.linalg.norm(real_vector("x", x, self.d) - self.center)
+        return bool(distance <= self.reach + tolerance * self.radius)
+
+    def __repr__(self) -> str:
+        center = f", center={self.center.tolist()}" if self.center.any() else ""
+        return f"Ball(d={self.d}, radius={self.reach}{center})"
+
+
+class Ellipsoid(ConvexSet):
+    """The ellipsoid {center + shape^(1/2) z : |z| <= 1}.
+
+    Parameters
+    ----------
+    shape : array of shape (d, d)
+        A symmetric positive semi-definite matrix; for a definite one the set is
+        {x : (x - center)^T shape^-1 (x - center) <= 1}.
+    center : array of shape (d,), optional
+        Its centre, the origin by default.
+
+    Examples
+    --------
+    >>> import numpy as np, projbandits as pb
+    >>> pb.Ellipsoid(np.diag([4.0, 1.0]), center=[1.0, 0.0]).maximize([1.0, 0.0])
+    array([3., 0.])
+    """
+
+    def __init__(self, shape: npt.ArrayLike, center: npt.ArrayLike | None = None) -> None:
+        S = real_array("shape", shape, ndim=2)
+        if S.shape[0] != S.shape[1]:
+            raise ValueError(f"shape must be a square matrix, got one of shape {S.shape}")
+        if not np.allclose(S, S.T, rtol=1e-10, atol=0):
+            raise ValueError("shape must be symmetric, got one that is not: pass (S + S.T) / 2")
+        values, axes = np.linalg.eigh((S + S.T) / 2)
+        if values[0] < -1e-10 * abs(values[-1]) or values[-1] <= 0:
+            raise ValueError(
+                "shape must be positive semi-definite and not zero, got smallest and largest "
+                f"eigenvalues {values[0]:.6g} and {values[-1]:.6g}"
+            )
+        self.shape = (S + S.T) / 2
+        self.center = np.zeros(len(S)) if center is None else real_vector("center", center, len(S))
+        flat = values <= 1e-14 * values[-1]
+        self._lengths = np.sqrt(np.where(flat, 0.0, values))
+        self._axes = axes
+
+    @property
+    def d(self) -> int:
+        """The number of features of an arm."""
+        return len(self.center)
+
+    @property
+    def radius(self) -> float:
+        """A bound on |x|: the centre's length plus the longest half-axis."""
+        return float(np.linalg.norm(self.center) + self._lengths[-1])
+
+    def supports(self, directions: Array) -> Array:
+        """Return the boundary points with these outward normals, the centre for direction 0."""
+        along = _units((directions @ self._axes) * self._lengths)
+        return self.center + (along * self._lengths) @ self._axes.T
+
+    def contains(self, x: npt.ArrayLike, tolerance: float = 1e-9) -> bool:
+        """Tell whether x lies in the ellipsoid, up to a tolerance relative to its size."""
+        along = (real_vector("x", x, self.d) - self.center) @ self._axes
+        thin = self._lengths == 0
+        off = np.abs(along[thin]).max(initial=0.0)
+        inside = np.linalg.norm(along[~thin] / self._lengths[~thin])
+        return bool(inside <= 1 + tolerance and off <= tolerance * self.radius)
+
+    def __repr__(self) -> str:
+        center = f", center={self.center.tolist()}" if self.center.any() else ""
+        return f"Ellipsoid({self.shape.tolist()}{center})"
+
+
+class Box(ConvexSet):
+    """The box {x : lower <= x <= upper}.
+
+    Parameters
+    ----------
+    lower, upper : array of shape (d,)
+        The bounds of each coordinate; equal bounds fix it.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> pb.Box([0.0, 0.0], [1.0, 2.0]).maximize([1.0, -1.0])
+    array([1., 0.])
+    """
+
+    def __init__(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> None:
+        self.lower = real_array("lower", lower, ndim=1)
+        self.upper = real_vector("upper", upper, len(self.lower))
+        if len(self.lower) == 0:
+            raise ValueError("lower must have at least one coordinate, got none")
+        if (self.lower > self.upper).any():
+            i = int((self.lower > self.upper).argmax())
+            raise ValueError(
+                f"lower must not exceed upper, got lower[{i}] = {self.lower[i]} and "
+                f"upper[{i}] = {self.upper[i]}"
+            )
+
+    @property
+    def d(self) -> int:
+        """The number of features of an arm."""
+        return len(self.lower)
+
+    @property
+    def radius(self) -> float:
+        """The length of the farthest corner, Z of Assumption 2."""
+        return float(np.linalg.norm(np.maximum(np.abs(self.lower), np.abs(self.upper))))
+
+    def supports(self, directions: Array) -> Array:
+        """Return the corners in the given directions; the middle where an entry is 0."""
+        middle = (self.lower + self.upper) / 2
+        return np.where(directions > 0, self.upper, np.where(directions < 0, self.lower, middle))
+
+    def contains(self, x: npt.ArrayLike, tolerance: float = 1e-9) -> bool:
+        """Tell whether x lies in the box, up to a tolerance relative to its size."""
+        point = real_vector("x", x, self.d)
+        slack = tolerance * self.radius
+        return bool((point >= self.lower - slack).all() and (point <= self.upper + slack).all())
+
+    def __repr__(self) -> str:
+        return f"Box({self.lower.tolist()}, {self.upper.tolist()})"
+
+
+def _units(directions: Array) -> Array:
+    """Return each row at length one, or zero; safe for entries near the ends of the range."""
+    largest = np.abs(directions).max(axis=1, keepdims=True)
+    scaled = directions / np.where(largest > 0, largest, 1.0)
+    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
+    units: Array = scaled / np.where(lengths > 0, lengths, 1.0)
+    return units

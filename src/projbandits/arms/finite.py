@@ -1,0 +1,100 @@
+"""Finitely many arms."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from projbandits._checks import Array, real_array, real_vector
+from projbandits.arms.base import Arm, ConvexFunction, DecisionSet, independent_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class FiniteArms(DecisionSet):
+    """Finitely many arms, one a row.
+
+    Parameters
+    ----------
+    X : array of shape (K, d), or DataFrame
+        The arms' features. A DataFrame's column names are kept in `columns`.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> arms = pb.FiniteArms([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
+    >>> arms.maximize([1.0, 0.1])
+    array([1., 1.])
+    >>> arms.rank
+    2
+    """
+
+    def __init__(self, X: npt.ArrayLike | pd.DataFrame) -> None:
+        vectors = real_array("X", X, ndim=2)
+        if vectors.shape[0] == 0 or vectors.shape[1] == 0:
+            raise ValueError(
+                f"X must have at least one arm and one feature, got shape {vectors.shape}"
+            )
+        self.vectors: Array = vectors.view()
+        self.vectors.flags.writeable = False
+        names = getattr(X, "columns", None)
+        self.columns: tuple[str, ...] | None = None if names is None else tuple(names)
+        self._bases: dict[str, tuple[Arm, ...]] = {}
+
+    @property
+    def d(self) -> int:
+        """The number of features of an arm."""
+        return int(self.vectors.shape[1])
+
+    @property
+    def size(self) -> int:
+        """The number of arms |D|."""
+        return int(self.vectors.shape[0])
+
+    @cached_property
+    def radius(self) -> float:
+        """The length of the longest arm, Z of Assumption 2."""
+        return float(np.linalg.norm(self.vectors, axis=1).max())
+
+    def arm(self, index: int) -> Arm:
+        """Return the arm in row `index`."""
+        return Arm(self.vectors[index], index)
+
+    def scores(self, direction: Array) -> Array:
+        """Return <direction, x> of every arm."""
+        # einsum sums each row in the same order, so equal arms have equal scores and tie; a BLAS
+        # product may round the same row differently at another position.
+        return np.einsum("ij,j->i", self.vectors, direction)
+
+    def best(self, direction: npt.ArrayLike) -> Arm:
+        """Return the arm with the largest score; ties go to the lowest index."""
+        c = real_vector("direction", direction, self.d)
+        return self.arm(int(self.scores(c).argmax()))
+
+    def best_convex(self, function: ConvexFunction) -> Arm:
+        """Return the arm with the largest value, found by looking at each."""
+        return self.arm(int(function.value(self.vectors).argmax()))
+
+    def basis_arms(self, method: str = "pivoted-qr") -> tuple[Arm, ...]:
+        """Return D_k, the k independent arms of Assumption 1."""
+        if method not in self._bases:
+            tolerance = max(self.vectors.shape) * np.finfo(np.float64).eps
+            rows = independent_rows(self.vectors, method, tolerance)
+            self._bases[method] = tuple(self.arm(i) for i in rows)
+        return self._bases[method]
+
+    def contains(self, x: npt.ArrayLike, tolerance: float = 1e-9) -> bool:
+        """Tell whether x is one of the arms, up to a tolerance relative to the longest."""
+        point = real_vector("x", x, self.d)
+        nearest = np.abs(self.vectors - point).max(axis=1).min()
+        return bool(nearest <= tolerance * max(self.radius, np.finfo(np.float64).tiny))
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        return f"FiniteArms({self.size} arms, d={self.d})"

@@ -1,0 +1,24 @@
+"""Worlds to learn in: the paper's settings, the wine data, or one given world."""
+
+from projbandits.problems.base import Problem, World
+from projbandits.problems.instance import Instance, instance
+from projbandits.problems.noise import Bernoulli, Gaussian, Noise, Uniform
+from projbandits.problems.synthetic import EntropyBallWorlds, RandomArms, entropy_ball, random_arms
+from projbandits.problems.wine import Wine, wine
+
+__all__ = [
+    "Bernoulli",
+    "EntropyBallWorlds",
+    "Gaussian",
+    "Instance",
+    "Noise",
+    "Problem",
+    "RandomArms",
+    "Uniform",
+    "Wine",
+    "World",
+    "entropy_ball",
+    "instance",
+    "random_arms",
+    "wine",
+]

@@ -1,0 +1,126 @@
+"""What a problem is: a source of worlds, one for each trial."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from projbandits._checks import Array, real_vector
+from projbandits.arms import Arm, DecisionSet, FiniteArms
+from projbandits.problems.noise import Noise
+from projbandits.subspace import Subspace
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """One trial's truth: what may be chosen, what counts, and what each choice brings.
+
+    Either `theta` is given, and rewards are linear in the arm, or, on finitely many arms, the mean
+    `returns` and the projection `rewards` of each arm are (a misspecified world).
+
+    Parameters
+    ----------
+    arms : DecisionSet
+        D.
+    subspace : Subspace
+        U, which must lie in span(D) (Assumption 1).
+    noise : Noise
+        How a return scatters around its mean.
+    theta : ndarray of shape (d,), optional
+        The parameter.
+    returns, rewards : ndarray of shape (K,), optional
+        The mean return and the projection reward of each arm.
+    """
+
+    arms: DecisionSet
+    subspace: Subspace
+    noise: Noise
+    theta: Array | None = None
+    returns: Array | None = None
+    rewards: Array | None = None
+
+    def __post_init__(self) -> None:
+        columns = self.arms.columns if isinstance(self.arms, FiniteArms) else None
+        self.subspace.check_fits(self.arms.d, columns)
+        if self.theta is not None:
+            if self.returns is not None or self.rewards is not None:
+                raise ValueError("theta and returns, rewards exclude each other, got both")
+            object.__setattr__(self, "theta", real_vector("theta", self.theta, self.arms.d))
+            if isinstance(self.arms, FiniteArms):
+                object.__setattr__(self, "returns", self.arms.scores(self._theta))
+                object.__setattr__(self, "rewards", self.arms.scores(self._wanted))
+        else:
+            if not isinstance(self.arms, FiniteArms):
+                raise ValueError("theta must be given on an infinite decision set, got none")
+            if self.returns is None or self.rewards is None:
+                raise ValueError("theta, or both returns and rewards, must be given")
+            for name in ("returns", "rewards"):
+                vector = real_vector(name, getattr(self, name), self.arms.size)
+                object.__setattr__(self, name, vector)
+        outside = self.subspace.direction_outside(self.arms.span())
+        if outside is not None:
+            raise ValueError(
+                "subspace must lie in the span of the arms (Assumption 1), got one with the "
+                f"direction {self.subspace.describe(outside)} that the arms cannot show: "
+                "add arms or leave that direction out of the subspace"
+            )
+
+    @property
+    def _theta(self) -> Array:
+        assert self.theta is not None
+        return self.theta
+
+    @cached_property
+    def _wanted(self) -> Array:
+        return self.subspace.project(self._theta)
+
+    def mean_return(self, arm: Arm) -> float:
+        """Return <x, theta>, the mean of what is observed."""
+        if self.returns is not None:
+            return float(self.returns[arm.index])
+        return float(arm.x @ self._theta)
+
+    def reward(self, arm: Arm) -> float:
+        """Return <P_U x, P_U theta>, the projection reward."""
+        if self.rewards is not None:
+            return float(self.rewards[arm.index])
+        return float(arm.x @ self._wanted)
+
+    @cached_property
+    def best_arm(self) -> Arm:
+        """The best projection arm X_U^*; among equals the one with the lowest index."""
+        if self.rewards is not None:
+            assert isinstance(self.arms, FiniteArms)
+            return self.arms.arm(int(self.rewards.argmax()))
+        return self.arms.best(self._wanted)
+
+    @cached_property
+    def best_reward(self) -> float:
+        """The largest projection reward."""
+        return self.reward(self.best_arm)
+
+    @cached_property
+    def best_return(self) -> float:
+        """The largest mean return."""
+        if self.returns is not None:
+            return float(self.returns.max())
+        return self.mean_return(self.arms.best(self._theta))
+
+    @cached_property
+    def is_best(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which of finitely many arms earn the largest projection reward, up to round-off."""
+        assert self.rewards is not None
+        size = np.abs(self.rewards).max()
+        return np.asarray(self.rewards >= self.best_reward - 1e-12 * size)
+
+
+@runtime_checkable
+class Problem(Protocol):
+    """A source of worlds. Its `repr` is its label."""
+
+    def world(self, rng: np.random.Generator) -> World:
+        """Return the world of one trial, made with this trial's own generator."""
+        ...

@@ -1,0 +1,72 @@
+"""One given world, the same in every trial."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from projbandits.arms import DecisionSet, FiniteArms
+from projbandits.problems.base import World
+from projbandits.problems.noise import Noise, as_noise
+from projbandits.subspace import Subspace
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Instance:
+    """A problem whose every trial is the same world."""
+
+    given: World
+
+    def world(self, rng: np.random.Generator) -> World:
+        """Return the given world."""
+        return self.given
+
+    def __repr__(self) -> str:
+        return f"instance({self.given.arms!r}, u={self.given.subspace.dim}, {self.given.noise!r})"
+
+
+def instance(
+    arms: DecisionSet | npt.ArrayLike,
+    *,
+    subspace: Subspace,
+    theta: npt.ArrayLike | None = None,
+    returns: npt.ArrayLike | None = None,
+    rewards: npt.ArrayLike | None = None,
+    noise: float | Noise = 0.5,
+) -> Instance:
+    """Return the problem of one given world, the same in every trial.
+
+    Parameters
+    ----------
+    arms : DecisionSet or array of shape (K, d)
+        What may be chosen.
+    subspace : Subspace
+        What counts.
+    theta : array of shape (d,), optional
+        The parameter.
+    returns, rewards : arrays of shape (K,), optional
+        Instead of theta: the mean return and the projection reward of each arm.
+    noise : float or Noise
+        The standard deviation of Gaussian noise, or a noise.
+
+    Examples
+    --------
+    >>> import numpy as np, projbandits as pb
+    >>> U = pb.Subspace.coordinates(keep=[0], d=2)
+    >>> problem = pb.problems.instance(np.eye(2), theta=[1.0, 5.0], subspace=U)
+    >>> problem.world(np.random.default_rng(0)).best_arm.index
+    0
+    """
+    decision_set = arms if isinstance(arms, DecisionSet) else FiniteArms(arms)
+    return Instance(
+        World(
+            decision_set,
+            subspace,
+            as_noise(noise),
+            theta=None if theta is None else np.asarray(theta),
+            returns=None if returns is None else np.asarray(returns),
+            rewards=None if rewards is None else np.asarray(rewards),
+        )
+    )

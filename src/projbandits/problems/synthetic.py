@@ -1,0 +1,119 @@
+"""The paper's synthetic settings a, b (random finite arms) and c (the entropy ball)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from projbandits._checks import integer, one_of
+from projbandits.arms import EntropyBall, FiniteArms
+from projbandits.problems.base import World
+from projbandits.problems.noise import Noise, as_noise
+from projbandits.subspace import Subspace
+
+SUBSPACES = ("random", "coordinates")
+
+
+@dataclass(frozen=True)
+class RandomArms:
+    """Settings a and b: arms, theta and U drawn anew in each trial."""
+
+    d: int
+    arms: int
+    u: int
+    noise: Noise
+    subspace: str
+
+    def world(self, rng: np.random.Generator) -> World:
+        """Return a world with every entry of the arms, theta and A from U(-1, 1)."""
+        X = rng.uniform(-1, 1, size=(self.arms, self.d))
+        theta = rng.uniform(-1, 1, size=self.d)
+        U = _draw_subspace(self.subspace, self.d, self.u, rng)
+        return World(FiniteArms(X), U, self.noise, theta=theta)
+
+
+@dataclass(frozen=True)
+class EntropyBallWorlds:
+    """Setting c: the entropy ball with theta and U drawn anew in each trial."""
+
+    d: int
+    u: int
+    noise: Noise
+    bound: float
+    subspace: str
+
+    def world(self, rng: np.random.Generator) -> World:
+        """Return a world with every entry of theta and A from U(-1, 1)."""
+        theta = rng.uniform(-1, 1, size=self.d)
+        U = _draw_subspace(self.subspace, self.d, self.u, rng)
+        return World(EntropyBall(self.d, self.bound), U, self.noise, theta=theta)
+
+
+def random_arms(
+    d: int = 10,
+    arms: int = 45,
+    u: int = 5,
+    noise: float | Noise = 0.5,
+    subspace: str = "random",
+) -> RandomArms:
+    """Return setting a, or with `subspace="coordinates"` setting b.
+
+    Parameters
+    ----------
+    d, arms, u : int
+        The numbers of features, of arms (K), and of dimensions of U.
+    noise : float or Noise
+        The standard deviation of Gaussian noise, or a noise.
+    subspace : {"random", "coordinates"}
+        U is the span of a random d x u matrix, or of the first u coordinates.
+
+    Examples
+    --------
+    >>> import numpy as np, projbandits as pb
+    >>> world = pb.problems.random_arms().world(np.random.default_rng(0))
+    >>> world.arms, world.subspace
+    (FiniteArms(45 arms, d=10), Subspace(dim=5, ambient=10))
+    """
+    d = integer("d", d, least=1)
+    one_of("subspace", subspace, SUBSPACES)
+    u = integer("u", u, least=1, most=d)
+    return RandomArms(d, integer("arms", arms, least=d), u, as_noise(noise), subspace)
+
+
+def entropy_ball(
+    d: int = 4,
+    u: int = 2,
+    noise: float | Noise = 0.5,
+    bound: float = 5.0,
+    subspace: str = "random",
+) -> EntropyBallWorlds:
+    """Return setting c: arms from {x >= 0 : sum x log x <= bound}.
+
+    Parameters
+    ----------
+    d, u : int
+        The numbers of features and of dimensions of U.
+    noise : float or Noise
+        The standard deviation of Gaussian noise, or a noise.
+    bound : float
+        The bound on the negative entropy.
+    subspace : {"random", "coordinates"}
+        U is the span of a random d x u matrix, or of the first u coordinates.
+
+    Examples
+    --------
+    >>> import numpy as np, projbandits as pb
+    >>> pb.problems.entropy_ball().world(np.random.default_rng(0)).arms
+    EntropyBall(d=4, bound=5.0)
+    """
+    d = integer("d", d, least=1)
+    one_of("subspace", subspace, SUBSPACES)
+    u = integer("u", u, least=1, most=d)
+    return EntropyBallWorlds(d, u, as_noise(noise), EntropyBall(d, bound).bound, subspace)
+
+
+def _draw_subspace(kind: str, d: int, u: int, rng: np.random.Generator) -> Subspace:
+    if kind == "coordinates":
+        return Subspace.coordinates(range(u), d)
+    return Subspace.span(rng.uniform(-1, 1, size=(d, u)))

@@ -1,0 +1,295 @@
+"""What a simulation found: arrays, tidy frames, summaries, and files."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projbandits._checks import Array, did_you_mean, one_of, real
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT = 1
+FOUND_BEST_SHARE = 0.9
+FOUND_BEST_WINDOW = 200
+METRICS = ("regret", "return_regret", "best_share", "found_best")
+
+
+class Curve(NamedTuple):
+    """A mean over trials at each step, with the ends of its confidence interval."""
+
+    mean: Array
+    low: Array
+    high: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """What `simulate` returns.
+
+    Parameters
+    ----------
+    strategies : tuple of str
+        The labels, in the order asked for.
+    steps : ndarray of shape (checkpoint,)
+        The steps at which the rest was recorded.
+    regret : ndarray of shape (strategy, trial, checkpoint)
+        Cumulative projection regret R_U, from means (no realised noise).
+    return_regret : ndarray of shape (strategy, trial, checkpoint)
+        Cumulative regret R against the best return.
+    best_share : ndarray of shape (strategy, trial, checkpoint), or None
+        The share of the last 200 steps, up to each checkpoint, in which a best projection arm
+        was played; None on infinite decision sets.
+    found_best : ndarray of shape (strategy, trial), or None
+        Whether a best arm was played in more than 90 % of the last 200 steps of the horizon.
+    engines : tuple of str
+        Which engine ran each strategy.
+    parameters : tuple of dict
+        The name and fields of each strategy.
+    problem : str
+        The label of the problem.
+    horizon, seed : int
+        What was asked for.
+    """
+
+    strategies: tuple[str, ...]
+    steps: NDArray[np.int64]
+    regret: Array
+    return_regret: Array
+    best_share: Array | None
+    found_best: NDArray[np.bool_] | None
+    engines: tuple[str, ...]
+    parameters: tuple[Mapping[str, Any], ...]
+    problem: str
+    horizon: int
+    seed: int
+
+    @property
+    def trials(self) -> int:
+        """The number of trials."""
+        return int(self.regret.shape[1])
+
+    def position(self, strategy: str) -> int:
+        """Return where a strategy stands on the first axis of the arrays."""
+        if strategy not in self.strategies:
+            raise ValueError(
+                f"strategy must be one of {list(self.strategies)}, got {strategy!r}"
+                f"{did_you_mean(strategy, self.strategies)}"
+            )
+        return self.strategies.index(strategy)
+
+    def curve(self, strategy: str, metric: str = "regret", level: float = 0.95) -> Curve:
+        """Return the mean over trials at each checkpoint, with a normal confidence interval.
+
+        Parameters
+        ----------
+        strategy : str
+            A label.
+        metric : {"regret", "return_regret", "best_share", "found_best"}
+            What to average; "found_best" is the share of trials whose best share exceeds 0.9 at
+            the checkpoint, with a Wilson interval.
+        level : float
+            The confidence level.
+        """
+        one_of("metric", metric, METRICS)
+        z = _quantile(level)
+        if metric in ("best_share", "found_best") and self.best_share is None:
+            raise ValueError(f"metric {metric!r} needs finitely many arms, got {self.problem}")
+        values = self.best_share if metric == "found_best" else getattr(self, metric)
+        values = values[self.position(strategy)]
+        if metric == "found_best":
+            return _wilson((values > FOUND_BEST_SHARE).mean(axis=0), self.trials, z)
+        mean = values.mean(axis=0)
+        half = z * _standard_error(values)
+        return Curve(mean, mean - half, mean + half)
+
+    def summary(self, level: float = 0.95) -> pd.DataFrame:
+        """Return one row for each strategy: its regret at the last checkpoint.
+
+        Columns: mean, the ends low and high of its interval, median, p90, the mean return
+        regret, found_best (the share of trials), and the engine.
+        """
+        import pandas as pd
+
+        last = self.regret[:, :, -1]
+        curves = [self.curve(label, level=level) for label in self.strategies]
+        columns = {
+            "mean": last.mean(axis=1),
+            "low": [curve.low[-1] for curve in curves],
+            "high": [curve.high[-1] for curve in curves],
+            "median": np.median(last, axis=1),
+            "p90": np.quantile(last, 0.9, axis=1),
+            "return_regret": self.return_regret[:, :, -1].mean(axis=1),
+        }
+        if self.found_best is not None:
+            columns["found_best"] = self.found_best.mean(axis=1)
+        frame = pd.DataFrame(columns, index=pd.Index(self.strategies, name="strategy"))
+        return frame.assign(engine=list(self.engines))
+
+    def against(self, parameter: str, level: float = 0.95) -> pd.DataFrame:
+        """Return the final regret as a function of one parameter of the strategies.
+
+        One row for each strategy that has the parameter: its family (the label without that
+        parameter), the parameter, and the mean with its interval. Rows are sorted.
+        """
+        import pandas as pd
+
+        rows = []
+        for i, fields in enumerate(self.parameters):
+            if parameter in fields:
+                curve = self.curve(self.strategies[i], level=level)
+                rows.append(
+                    {
+                        "family": _family(fields, parameter),
+                        parameter: fields[parameter],
+                        "mean": curve.mean[-1],
+                        "low": curve.low[-1],
+                        "high": curve.high[-1],
+                    }
+                )
+        if not rows:
+            known = sorted({name for fields in self.parameters for name in fields} - {"strategy"})
+            raise ValueError(
+                f"parameter must be a field of one of the strategies, got {parameter!r}: "
+                f"they have {known}"
+            )
+        return pd.DataFrame(rows).sort_values(["family", parameter], ignore_index=True)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a tidy frame, one row for each strategy, trial and checkpoint."""
+        import pandas as pd
+
+        shape = self.regret.shape
+        strategy, trial, checkpoint = np.indices(shape).reshape(3, -1)
+        columns: dict[str, Any] = {
+            "strategy": pd.Categorical.from_codes(strategy, categories=list(self.strategies)),
+            "trial": trial,
+            "step": self.steps[checkpoint],
+            "regret": self.regret.ravel(),
+            "return_regret": self.return_regret.ravel(),
+        }
+        if self.best_share is not None:
+            columns["best_share"] = self.best_share.ravel()
+        return pd.DataFrame(columns)
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the mean regret curves and return the matplotlib Axes.
+
+        The options are those of `projbandits.plots.regret`.
+        """
+        # By name and only now: results must not depend on plots, nor load matplotlib early.
+        return importlib.import_module("projbandits.plots").regret(self, ax=ax, **options)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result to one Parquet file: `to_frame()`, with the rest as metadata.
+
+        The file appears whole or not at all.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        meta = {
+            "format": FORMAT,
+            "strategies": self.strategies,
+            "shape": self.regret.shape,
+            "engines": self.engines,
+            "parameters": self.parameters,
+            "problem": self.problem,
+            "horizon": self.horizon,
+            "seed": self.seed,
+            "found_best": None if self.found_best is None else self.found_best.tolist(),
+        }
+        table = pa.Table.from_pandas(self.to_frame(), preserve_index=False)
+        table = table.replace_schema_metadata(
+            {**(table.schema.metadata or {}), b"projbandits": json.dumps(meta).encode()}
+        )
+        target = Path(path)
+        part = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            pq.write_table(table, part)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Result:
+        """Read a result that `save` wrote."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            table = pq.read_table(path)
+        except pa.ArrowInvalid as error:
+            raise ValueError(
+                f"path must be a saved result, {str(path)!r} is not: {error}"
+            ) from error
+        meta = json.loads((table.schema.metadata or {}).get(b"projbandits", b"{}"))
+        if meta.get("format") != FORMAT:
+            raise ValueError(
+                f"path must be a result saved in format {FORMAT}, {str(path)!r} has format "
+                f"{meta.get('format')}"
+            )
+        shape = tuple(meta["shape"])
+
+        def column(name: str) -> Array:
+            return np.asarray(table[name].to_numpy(), dtype=np.float64).reshape(shape)
+
+        found = meta["found_best"]
+        return cls(
+            strategies=tuple(meta["strategies"]),
+            steps=np.asarray(table["step"].to_numpy()[: shape[2]], dtype=np.int64),
+            regret=column("regret"),
+            return_regret=column("return_regret"),
+            best_share=None if found is None else column("best_share"),
+            found_best=None if found is None else np.asarray(found, dtype=np.bool_),
+            engines=tuple(meta["engines"]),
+            parameters=tuple(meta["parameters"]),
+            problem=meta["problem"],
+            horizon=meta["horizon"],
+            seed=meta["seed"],
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Result({self.problem}, {len(self.strategies)} strategies, "
+            f"{self.trials} trials, horizon {self.horizon})"
+        )
+
+
+def _family(fields: Mapping[str, Any], without: str) -> str:
+    changed = {n: v for n, v in fields.items() if n not in ("strategy", "defaults", without)}
+    shown = [f"{n}={v!r}" for n, v in changed.items() if v != fields["defaults"].get(n)]
+    return f"{fields['strategy']}({', '.join(shown)})" if shown else str(fields["strategy"])
+
+
+def _quantile(level: float) -> float:
+    level = real("level", level)
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie strictly between 0 and 1, got {level}")
+    return NormalDist().inv_cdf(0.5 + level / 2)
+
+
+def _standard_error(values: Array) -> Array:
+    """Return the standard error of the mean over trials; unknown (nan) for a single trial."""
+    n = len(values)
+    if n == 1:
+        return np.full(values.shape[1], np.nan)
+    error: Array = values.std(axis=0, ddof=1) / np.sqrt(n)
+    return error
+
+
+def _wilson(share: Array, n: int, z: float) -> Curve:
+    """Return a share of n trials with Wilson's interval, which holds at 0 and 1 too."""
+    center = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return Curve(share, center - half, center + half)

@@ -1,0 +1,5 @@
+"""Simulation: one entry, several engines with one meaning."""
+
+from projbandits.simulation.simulate import simulate
+
+__all__ = ["simulate"]

@@ -1,0 +1,113 @@
+"""epsilon_t-greedy strategies: GENTRY, and the two benchmarks made from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from projbandits import schedules
+from projbandits._checks import one_of, positive
+from projbandits.arms import Arm, DecisionSet
+from projbandits.arms.base import BASIS_METHODS
+from projbandits.strategies.base import Choice, LinearStrategy, State
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class EpsilonGreedy(LinearStrategy):
+    """With probability epsilon_t a random arm of D_k, otherwise the best arm by the estimate.
+
+    Parameters
+    ----------
+    alpha : float
+        How much to explore; see `schedules`.
+    ridge : float
+        lambda, the weight of the L2 penalty.
+    schedule : {"auto", "finite", "infinite", "smooth"} or callable
+        epsilon_t. "auto" is "finite" for finitely many arms and "infinite" otherwise; a callable
+        takes t and returns epsilon_t.
+    basis : {"pivoted-qr", "first"}
+        How D_k is chosen from the decision set.
+    """
+
+    alpha: float = 1.0
+    schedule: schedules.Epsilon | str = "auto"
+    basis: str = "pivoted-qr"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "alpha", positive("alpha", self.alpha))
+        schedules.validate(self.schedule)
+        one_of("basis", self.basis, BASIS_METHODS)
+
+    def epsilon(self, arms: DecisionSet) -> schedules.Epsilon:
+        """Return epsilon_t as a function of t on this decision set."""
+        k = len(arms.basis_arms(self.basis))
+        finite = np.isfinite(arms.size)
+        return schedules.resolve(self.schedule, alpha=self.alpha, k=k, finite=bool(finite))
+
+    def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
+        """Choose an arm as in Algorithm 1."""
+        basis = arms.basis_arms(self.basis)
+        epsilon = self.epsilon(arms)(state.step) if basis else 0.0
+        greedy = arms.best(self.aim(state))
+        arm = greedy
+        if rng.random() < epsilon:
+            arm = basis[int(rng.random() * len(basis))]
+        probability = (1 - epsilon) * _same(arm, greedy)
+        if basis:
+            probability += epsilon * sum(_same(arm, other) for other in basis) / len(basis)
+        return Choice(arm, probability)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GENTRY(EpsilonGreedy):
+    """The greedy projection strategy (Algorithm 1): learn on whole arms, aim at the projection.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> pb.GENTRY(alpha=2.0, basis="first")
+    GENTRY(alpha=2.0, basis='first')
+    """
+
+    learns_on = "arm"
+    aims_at = "projection"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CURSE(EpsilonGreedy):
+    """The corrupted greedy strategy: GENTRY that aims at the return, corruption and all.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> pb.CURSE(alpha=1.0)
+    CURSE()
+    """
+
+    learns_on = "arm"
+    aims_at = "return"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class REGRET(EpsilonGreedy):
+    """The careless greedy strategy (Algorithm 2): GENTRY that sees only projected arms.
+
+    The corruption it leaves out of the model stays in what it observes, and biases it.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> pb.REGRET(schedule="smooth")
+    REGRET(schedule='smooth')
+    """
+
+    learns_on = "projection"
+    aims_at = "projection"
+
+
+def _same(one: Arm, other: Arm) -> bool:
+    if one.index is not None:
+        return one.index == other.index
+    return bool((one.x == other.x).all())

@@ -1,0 +1,254 @@
+"""Subspaces of R^d and the orthogonal projection P_U onto them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from projbandits._checks import Array, did_you_mean, integer, real_array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Subspace:
+    """The subspace U of R^d that counts; its complement is corruption.
+
+    Build one with `span`, `coordinates` or `without`.
+
+    Parameters
+    ----------
+    basis : ndarray of shape (d, u)
+        Orthonormal columns that span U.
+    names : tuple of str, optional
+        What the d coordinates are called, where they have names.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> U = pb.Subspace.coordinates(keep=[0, 1], d=3)
+    >>> U.project([1.0, 2.0, 3.0])
+    array([1., 2., 0.])
+    >>> U.dim, U.ambient
+    (2, 3)
+    """
+
+    basis: Array
+    names: tuple[str, ...] | None = None
+
+    @classmethod
+    def span(cls, A: npt.ArrayLike) -> Subspace:
+        """Return the span of the columns of a d x u matrix.
+
+        The columns may be dependent and of any scale: each is brought to length one, and a
+        Householder QR with pivoting drops those that add no direction.
+
+        Examples
+        --------
+        >>> import projbandits as pb
+        >>> pb.Subspace.span([[1.0, 2.0], [1.0, 2.0], [0.0, 0.0]])
+        Subspace(dim=1, ambient=3)
+        """
+        matrix = real_array("A", A, ndim=2)
+        largest = np.abs(matrix).max(axis=0, initial=0.0)
+        unit = matrix[:, largest > 0] / largest[largest > 0]
+        unit = unit / np.linalg.norm(unit, axis=0)
+        if unit.size == 0:
+            raise ValueError(
+                f"A must have a column that is not zero, got rank 0 and shape {matrix.shape}: "
+                "a subspace to learn on needs at least one direction"
+            )
+        Q, R, _ = scipy.linalg.qr(unit, mode="economic", pivoting=True)
+        rank = int((np.abs(np.diag(R)) > _tolerance(unit)).sum())
+        return cls(np.ascontiguousarray(Q[:, :rank]))
+
+    @classmethod
+    def coordinates(cls, keep: Iterable[int], d: int) -> Subspace:
+        """Return the subspace that keeps the coordinates in `keep` and drops the others.
+
+        Examples
+        --------
+        >>> import projbandits as pb
+        >>> pb.Subspace.coordinates(keep=range(5), d=10)
+        Subspace(dim=5, ambient=10)
+        """
+        d = integer("d", d, least=1)
+        kept = sorted({integer("keep", i, least=0, most=d - 1) for i in keep})
+        if not kept:
+            raise ValueError("keep must name at least one coordinate, got none")
+        return cls(np.eye(d)[:, kept])
+
+    @classmethod
+    def without(cls, names: str | Iterable[str], columns: Iterable[str]) -> Subspace:
+        """Return the subspace of all columns but the protected ones.
+
+        Parameters
+        ----------
+        names : str or iterable of str
+            The protected columns.
+        columns : iterable of str
+            All columns, in the order of the arms' features; `df.columns` will do.
+
+        Examples
+        --------
+        >>> import projbandits as pb
+        >>> U = pb.Subspace.without(["race"], columns=["price", "race", "length"])
+        >>> U.project([9.0, 1.0, 7.0])
+        array([9., 0., 7.])
+        """
+        known = tuple(columns)
+        twice = sorted({str(name) for name in known if known.count(name) > 1})
+        if twice:
+            raise ValueError(f"columns must be distinct, got {twice[0]!r} more than once")
+        protected = {names} if isinstance(names, str) else set(names)
+        for name in sorted(protected, key=str):
+            if name not in known:
+                raise ValueError(
+                    f"names must be among the columns, got {name!r}{did_you_mean(name, known)}"
+                )
+        kept = [i for i, name in enumerate(known) if name not in protected]
+        if not kept:
+            raise ValueError(
+                "names must leave at least one column to decide on, got all of them: "
+                f"{list(known)!r}"
+            )
+        return cls(np.eye(len(known))[:, kept], known)
+
+    @property
+    def dim(self) -> int:
+        """The dimension u of the subspace."""
+        return int(self.basis.shape[1])
+
+    @property
+    def ambient(self) -> int:
+        """The dimension d of the space around it."""
+        return int(self.basis.shape[0])
+
+    @cached_property
+    def matrix(self) -> Array:
+        """The d x d projection matrix P_U."""
+        return self.basis @ self.basis.T
+
+    @overload
+    def project(self, x: pd.DataFrame) -> pd.DataFrame: ...
+    @overload
+    def project(self, x: npt.ArrayLike) -> Array: ...
+    def project(self, x: Any) -> Any:
+        """Return P_U x, for a vector, for each row of a matrix, or for each row of a DataFrame.
+
+        A DataFrame keeps its index and the order of its columns. Where the subspace knows the
+        columns' names they must be the same set, in any order.
+
+        Examples
+        --------
+        >>> import pandas as pd, projbandits as pb
+        >>> U = pb.Subspace.without("age", columns=["age", "price"])
+        >>> U.project(pd.DataFrame({"price": [3.0], "age": [40.0]}))
+           price  age
+        0    3.0  0.0
+        """
+        if hasattr(x, "columns") and hasattr(x, "to_numpy"):
+            return self._project_frame(x)
+        array = np.asarray(x)
+        rows = real_array("x", x, ndim=2 if array.ndim == 2 else 1)
+        self._check_width("x", rows.shape[-1])
+        return (rows @ self.basis) @ self.basis.T
+
+    def complement(self) -> Subspace:
+        """Return the orthogonal complement, the part that is corruption.
+
+        Examples
+        --------
+        >>> import projbandits as pb
+        >>> U = pb.Subspace.coordinates(keep=[0], d=2)
+        >>> U.complement().project([3.0, 4.0])
+        array([0., 4.])
+        """
+        if self.dim == 0:
+            return Subspace(np.eye(self.ambient), self.names)
+        Q, _ = scipy.linalg.qr(self.basis)
+        return Subspace(np.ascontiguousarray(Q[:, self.dim :]), self.names)
+
+    def direction_outside(self, other: Subspace) -> Array | None:
+        """Return the unit vector of this subspace farthest from `other`, or None if inside.
+
+        Examples
+        --------
+        >>> import projbandits as pb
+        >>> plane = pb.Subspace.coordinates([0, 1], d=3)
+        >>> pb.Subspace.coordinates([1, 2], d=3).direction_outside(plane)
+        array([0., 0., 1.])
+        """
+        rest = self.basis - other.project(self.basis.T).T
+        _, sizes, rows = np.linalg.svd(rest, full_matrices=False)
+        if sizes[0] <= 1e-8:
+            return None
+        direction: Array = self.basis @ rows[0]
+        sign = -1.0 if direction[np.abs(direction).argmax()] < 0 else 1.0
+        return sign * direction + 0.0
+
+    def describe(self, direction: Array) -> str:
+        """Return a direction as text, by column name where there are names.
+
+        Examples
+        --------
+        >>> import projbandits as pb
+        >>> U = pb.Subspace.without("age", columns=["age", "price", "size"])
+        >>> U.describe([0.0, 1.0, -0.5])
+        '1 price - 0.5 size'
+        """
+        names: Sequence[str] = self.names or [f"x[{i}]" for i in range(self.ambient)]
+        largest = np.argsort(-np.abs(direction), kind="stable")[:4]
+        terms = [
+            f"{'-' if direction[i] < 0 else '+'} {abs(direction[i]):.3g} {names[i]}"
+            for i in largest
+            if abs(direction[i]) > 1e-6
+        ]
+        return " ".join(terms).removeprefix("+ ")
+
+    def check_fits(self, d: int, columns: Sequence[str] | None = None) -> None:
+        """Raise unless arms with `d` features, called `columns` if given, live in this space."""
+        self._check_width("subspace", d)
+        if self.names is not None and columns is not None and tuple(columns) != self.names:
+            raise ValueError(
+                f"the arms' columns must be those of the subspace in the same order, got "
+                f"{list(columns)!r} for {list(self.names)!r}: pass df[list(subspace.names)]"
+            )
+
+    def _project_frame(self, frame: Any) -> Any:
+        columns = list(frame.columns)
+        order = list(range(len(columns)))
+        if self.names is not None:
+            for name in columns:
+                if name not in self.names:
+                    hint = did_you_mean(name, self.names)
+                    raise ValueError(f"x has a column {name!r} that the subspace lacks{hint}")
+            for name in self.names:
+                if name not in columns:
+                    hint = did_you_mean(name, columns)
+                    raise ValueError(f"x must have a column {name!r}, it is missing{hint}")
+            order = [columns.index(name) for name in self.names]
+        projected = np.empty(frame.shape)
+        projected[:, order] = self.project(real_array("x", frame, ndim=2)[:, order])
+        return type(frame)(projected, columns=frame.columns, index=frame.index)
+
+    def _check_width(self, name: str, width: int) -> None:
+        if width != self.ambient:
+            raise ValueError(
+                f"{name} must fit a space of {self.ambient} dimensions, got {width} features"
+            )
+
+    def __repr__(self) -> str:
+        return f"Subspace(dim={self.dim}, ambient={self.ambient})"
+
+
+def _tolerance(matrix: Array) -> float:
+    """Return the size below which a pivot of a matrix with unit columns is round-off."""
+    return float(max(matrix.shape) * np.finfo(np.float64).eps)

@@ -1,0 +1,120 @@
+"""Slow, obvious versions of what the library computes, written from the definitions alone."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def projection_matrix(A: Array) -> Array:
+    """P_U = A (A^T A)^-1 A^T, as the paper writes it; A must have full column rank."""
+    return np.asarray(A @ np.linalg.inv(A.T @ A) @ A.T)
+
+
+def ridge(X: Array, r: Array, penalty: float) -> tuple[Array, Array]:
+    """V and theta-hat from all observations at once."""
+    V = penalty * np.eye(X.shape[1])
+    b = np.zeros(X.shape[1])
+    for x, y in zip(X, r, strict=True):
+        V = V + np.outer(x, x)
+        b = b + y * x
+    return V, np.linalg.solve(V, b)
+
+
+def entropy_ball_maximum(c: Array, bound: float) -> float:
+    """The largest <c, x> over {x >= 0, sum x log x <= bound}, from the Lagrangian dual.
+
+    For every mu > 0 the value is at most mu (sum exp(c_i / mu - 1) + bound), and the least of
+    these is attained.
+    """
+
+    def dual(log_mu: float) -> float:
+        mu = math.exp(log_mu)
+        with np.errstate(over="ignore"):
+            return float(mu * (np.exp(c / mu - 1).sum() + bound))
+
+    centre = math.log(np.abs(c).max())
+    grid = np.linspace(centre - 8, centre + 8, 4001)
+    start = min(grid, key=dual)
+    best = minimize_scalar(
+        dual, bounds=(start - 0.01, start + 0.01), method="bounded", options={"xatol": 1e-14}
+    )
+    return float(best.fun)
+
+
+def vertices(A: Array, b: Array) -> Array:
+    """Every vertex of {A x <= b}, by solving each set of d constraints."""
+    found = []
+    for rows in itertools.combinations(range(len(A)), A.shape[1]):
+        corner = A[list(rows)]
+        if abs(np.linalg.det(corner)) > 1e-9:
+            x = np.linalg.solve(corner, b[list(rows)])
+            if (A @ x <= b + 1e-9).all():
+                found.append(x)
+    return np.array(found)
+
+
+def first_independent(X: Array) -> list[int]:
+    """The first arms that are independent, each tested by the rank of a matrix."""
+    taken: list[int] = []
+    for i in range(len(X)):
+        if np.linalg.matrix_rank(X[[*taken, i]]) == len(taken) + 1:
+            taken.append(i)
+    return taken
+
+
+def epsilon(schedule: str, alpha: float, k: int, t: int) -> float:
+    """The three schedules, as printed."""
+    if schedule == "finite":
+        return min(1.0, alpha * k / t)
+    if schedule == "infinite":
+        return min(1.0, alpha * k / t ** (1 / 3))
+    return min(1.0, alpha * k / math.sqrt(t))
+
+
+def play(
+    name: str,
+    X: Array,
+    P: Array,
+    theta: Array,
+    sd: float,
+    alpha: float,
+    basis: list[int],
+    horizon: int,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    """One trial of a strategy of the paper on finitely many arms, from Section IV.
+
+    Returns the projection regret and the return regret at the horizon.
+    """
+    K, d = X.shape
+    F = X @ P
+    V = np.eye(d)
+    b = np.zeros(d)
+    regret = return_regret = 0.0
+    for t in range(1, horizon + 1):
+        estimate = np.linalg.solve(V, b)
+        if name in ("UE", "ProjectedUE"):
+            score = X @ estimate if name == "UE" else F @ estimate
+            inverse = np.linalg.inv(V)
+            width = np.array([math.sqrt(x @ inverse @ x) for x in X])
+            radius = alpha * math.sqrt(math.log(t) * min(d * math.log(t), K))
+            i = int(np.argmax(score + radius * width))
+        elif rng.random() < epsilon("finite", alpha, len(basis), t):
+            i = int(rng.choice(basis))
+        else:
+            score = X @ estimate if name == "CURSE" else F @ estimate
+            i = int(np.argmax(score))
+        r = X[i] @ theta + sd * rng.normal()
+        learnt = F[i] if name == "REGRET" else X[i]
+        V = V + np.outer(learnt, learnt)
+        b = b + r * learnt
+        regret += (F @ theta).max() - F[i] @ theta
+        return_regret += (X @ theta).max() - X[i] @ theta
+    return float(regret), float(return_regret)

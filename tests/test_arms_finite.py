@@ -1,0 +1,103 @@
+"""Finitely many arms."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import projbandits as pb
+from projbandits.testing import check_decision_set
+from tests import naive
+
+
+@given(st.integers(1, 40), st.integers(1, 12), st.integers(0, 10_000))
+@settings(max_examples=60, deadline=None)
+def test_equal_arms_tie_and_the_lowest_index_wins(K: int, d: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(K, d))
+    arms = pb.FiniteArms(np.vstack([X, X, X]))
+    c = rng.normal(size=d)
+    index = arms.best(c).index
+    assert index is not None
+    assert index < K
+    assert X[index] @ c == pytest.approx((X @ c).max(), rel=1e-12, abs=1e-12)
+
+
+def test_a_zero_direction_takes_the_first_arm() -> None:
+    assert pb.FiniteArms(np.eye(3)).best(np.zeros(3)).index == 0
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.array([[2.0, 1.0]]),
+        np.ones((4, 3)),
+        np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]]),
+        np.random.default_rng(0).normal(size=(9, 4)) @ np.diag([1e-3, 1, 10, 440]),
+        np.random.default_rng(1).normal(size=(8, 3)) @ np.random.default_rng(2).normal(size=(3, 6)),
+    ],
+    ids=["single", "duplicates", "zero-and-collinear", "scales", "span-less-than-R^d"],
+)
+def test_odd_sets_conform(X: np.ndarray) -> None:  # type: ignore[type-arg]
+    arms = pb.FiniteArms(X)
+    check_decision_set(arms)
+    assert arms.rank == np.linalg.matrix_rank(X)
+    first = [arm.index for arm in arms.basis_arms("first")]
+    assert first == naive.first_independent(X)
+
+
+def test_pivoted_qr_takes_the_arm_farthest_from_the_span_so_far() -> None:
+    X = np.random.default_rng(3).normal(size=(20, 4))
+    chosen = [arm.index for arm in pb.FiniteArms(X).basis_arms("pivoted-qr")]
+    rest = X.copy()
+    for index in chosen:
+        assert index == np.linalg.norm(rest, axis=1).argmax()
+        q = rest[index] / np.linalg.norm(rest[index])
+        rest = rest - np.outer(rest @ q, q)
+
+
+def test_only_zeros_have_rank_zero() -> None:
+    arms = pb.FiniteArms(np.zeros((2, 3)))
+    assert arms.rank == 0
+    assert arms.basis().shape == (0, 3)
+    assert arms.span().dim == 0
+
+
+def test_a_frame_gives_its_names_and_the_arms_cannot_be_changed() -> None:
+    arms = pb.FiniteArms(pd.DataFrame({"price": [1, 2], "age": [3, 4]}))
+    assert arms.columns == ("price", "age")
+    assert len(arms) == 2
+    with pytest.raises(ValueError, match="read-only"):
+        arms.vectors[0, 0] = 5.0
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        ([[1.0, np.nan]], ValueError, r"X must be finite, got X\[0, 1\] = nan"),
+        ([[1.0, np.inf]], ValueError, r"X\[0, 1\] = inf"),
+        ([1.0, 2.0], ValueError, "X must be a matrix"),
+        (np.zeros((0, 3)), ValueError, "at least one arm"),
+        ([["a", "b"]], TypeError, "X must hold numbers only"),
+    ],
+)
+def test_bad_arms_are_named(X: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        pb.FiniteArms(X)  # type: ignore[arg-type]
+
+
+def test_bad_directions_and_methods_are_named() -> None:
+    arms = pb.FiniteArms(np.eye(2))
+    with pytest.raises(ValueError, match="direction must have length 2, got length 3"):
+        arms.maximize([1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="direction must be finite"):
+        arms.maximize([np.nan, 1.0])
+    with pytest.raises(ValueError, match=r"method must be one of .*did you mean 'pivoted-qr'"):
+        arms.basis("pivoted_qr")
+
+
+def test_contains_knows_members_from_others() -> None:
+    arms = pb.FiniteArms(np.eye(2))
+    assert arms.contains([0.0, 1.0])
+    assert not arms.contains([0.0, 1.01])

@@ -1,0 +1,126 @@
+"""`Result`: summaries, frames and files."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+import projbandits as pb
+
+RESULT = pb.simulate(
+    pb.problems.random_arms(d=3, arms=5, u=1),
+    [pb.GENTRY(alpha=a) for a in (0.1, 1.0)] + [pb.UE(alpha=0.5), pb.GENTRY(basis="first")],
+    trials=7,
+    horizon=300,
+    checkpoints=[10, 250, 300],
+    progress=False,
+)
+
+
+def test_a_curve_is_the_mean_with_its_normal_interval() -> None:
+    curve = RESULT.curve("UE(alpha=0.5)", level=0.9)
+    values = RESULT.regret[2]
+    np.testing.assert_allclose(curve.mean, values.mean(axis=0))
+    half = stats.norm.ppf(0.95) * stats.sem(values, axis=0)
+    np.testing.assert_allclose(curve.high - curve.mean, half)
+    np.testing.assert_allclose(curve.mean - curve.low, half)
+
+
+def test_found_best_over_time_has_wilson_intervals() -> None:
+    assert RESULT.best_share is not None
+    curve = RESULT.curve("GENTRY()", "found_best")
+    hits = (RESULT.best_share[1] > 0.9).sum(axis=0)
+    for i, k in enumerate(hits):
+        expected = stats.binomtest(int(k), 7).proportion_ci(0.95, method="wilson")
+        assert curve.mean[i] == pytest.approx(k / 7)
+        assert (curve.low[i], curve.high[i]) == pytest.approx((expected.low, expected.high))
+
+
+def test_the_summary_is_of_the_last_checkpoint() -> None:
+    frame = RESULT.summary()
+    row: Any = frame.loc["GENTRY()"]
+    last = RESULT.regret[1, :, -1]
+    assert list(frame.index) == list(RESULT.strategies)
+    assert row["mean"] == pytest.approx(last.mean())
+    assert row["median"] == np.median(last)
+    assert row["p90"] == pytest.approx(np.quantile(last, 0.9))
+    assert row["return_regret"] == pytest.approx(RESULT.return_regret[1, :, -1].mean())
+    assert RESULT.found_best is not None
+    assert row["found_best"] == pytest.approx(RESULT.found_best[1].mean())
+    assert row["engine"] == "reference"
+
+
+def test_the_frame_is_tidy() -> None:
+    frame = RESULT.to_frame()
+    assert len(frame) == RESULT.regret.size
+    for strategy, trial, checkpoint in [(0, 0, 0), (2, 6, 1), (3, 3, 2)]:
+        row: Any = frame[
+            (frame["strategy"] == RESULT.strategies[strategy])
+            & (frame["trial"] == trial)
+            & (frame["step"] == RESULT.steps[checkpoint])
+        ].iloc[0]
+        assert row["regret"] == RESULT.regret[strategy, trial, checkpoint]
+        assert row["return_regret"] == RESULT.return_regret[strategy, trial, checkpoint]
+
+
+def test_regret_against_a_parameter_groups_by_family() -> None:
+    frame = RESULT.against("alpha")
+    assert frame["family"].tolist() == ["GENTRY", "GENTRY", "GENTRY(basis='first')", "UE"]
+    assert frame["alpha"].tolist() == [0.1, 1.0, 1.0, 0.5]
+    assert frame["mean"].iloc[3] == pytest.approx(RESULT.regret[2, :, -1].mean())
+
+
+def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "result.parquet"
+    RESULT.save(path)
+    loaded = pb.Result.load(path)
+    for name in ("steps", "regret", "return_regret", "best_share", "found_best"):
+        one, other = getattr(RESULT, name), getattr(loaded, name)
+        assert one.dtype == other.dtype
+        assert (one == other).all()
+    for name in ("strategies", "engines", "problem", "horizon", "seed", "parameters"):
+        assert getattr(RESULT, name) == getattr(loaded, name)
+    assert [p.name for p in tmp_path.iterdir()] == ["result.parquet"]
+    assert loaded.against("alpha").equals(RESULT.against("alpha"))
+
+
+def test_results_of_infinite_sets_are_saved_too(tmp_path: Path) -> None:
+    result = pb.simulate(
+        pb.problems.entropy_ball(d=2, u=1), pb.GENTRY(), trials=2, horizon=5, progress=False
+    )
+    result.save(tmp_path / "c")
+    assert pb.Result.load(tmp_path / "c").best_share is None
+    assert "found_best" not in result.summary().columns
+    with pytest.raises(ValueError, match="'found_best' needs finitely many arms"):
+        result.curve("GENTRY()", "found_best")
+
+
+def test_a_single_trial_has_no_interval() -> None:
+    result = pb.simulate(
+        pb.problems.random_arms(), pb.GENTRY(), trials=1, horizon=5, progress=False
+    )
+    assert np.isnan(result.curve("GENTRY()").low).all()
+
+
+def test_foreign_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("not a result")
+    with pytest.raises(ValueError, match="must be a saved result"):
+        pb.Result.load(tmp_path / "text")
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "other")
+    with pytest.raises(ValueError, match=r"format 1, .* has format None"):
+        pb.Result.load(tmp_path / "other")
+
+
+def test_bad_questions_are_named() -> None:
+    with pytest.raises(ValueError, match=r"strategy must be one of .*did you mean 'GENTRY\(\)'"):
+        RESULT.curve("GENTRY")
+    with pytest.raises(ValueError, match="metric must be one of"):
+        RESULT.curve("GENTRY()", "reward")
+    with pytest.raises(ValueError, match=r"level must lie strictly between 0 and 1, got 95\.0"):
+        RESULT.curve("GENTRY()", level=95)
+    with pytest.raises(ValueError, match=r"got 'beta': they have \['alpha', 'basis'"):
+        RESULT.against("beta")

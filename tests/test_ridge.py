@@ -1,0 +1,91 @@
+"""The ridge estimate against direct solves."""
+
+import numpy as np
+import pytest
+from benchmarks.ridge_stability import errors, wine_like
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from projbandits.ridge import Ridge
+from tests import naive
+
+
+@given(st.integers(1, 6), st.integers(0, 40), st.floats(0.01, 100), st.integers(0, 10_000))
+@settings(max_examples=60, deadline=None)
+def test_rank_one_updates_equal_the_direct_solution(
+    d: int, n: int, penalty: float, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    X, r = rng.normal(size=(n, d)), rng.normal(size=n)
+    ridge = Ridge.prior(d, penalty)
+    for x, y in zip(X, r, strict=True):
+        ridge = ridge.update(x, y)
+    V, theta = naive.ridge(X, r, penalty)
+    np.testing.assert_allclose(ridge.theta, theta, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(ridge.inverse, np.linalg.inv(V), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(ridge.precision, V, rtol=1e-12)
+    for x in rng.normal(size=(3, d)):
+        expected = np.sqrt(x @ np.linalg.inv(V) @ x)
+        assert ridge.width(x) == pytest.approx(expected, rel=1e-8)
+
+
+def test_the_prior_inverse_is_one_over_the_penalty() -> None:
+    assert (Ridge.prior(2, penalty=4.0).inverse == np.eye(2) / 4).all()
+
+
+def test_a_batch_equals_its_observations_one_by_one() -> None:
+    rng = np.random.default_rng(0)
+    X, r = rng.normal(size=(50, 4)), rng.normal(size=50)
+    one = Ridge.prior(4, 0.5)
+    for x, y in zip(X, r, strict=True):
+        one = one.update(x, y)
+    many = Ridge.prior(4, 0.5).update_many(X, r)
+    assert many.count == one.count == 50
+    np.testing.assert_allclose(many.theta, one.theta, rtol=1e-10)
+    np.testing.assert_allclose(many.inverse, one.inverse, rtol=1e-9, atol=1e-14)
+
+
+def test_merging_equals_learning_from_both() -> None:
+    rng = np.random.default_rng(1)
+    X, r = rng.normal(size=(30, 3)), rng.normal(size=30)
+    prior = Ridge.prior(3, 2.0)
+    merged = prior.update_many(X[:10], r[:10]).merge(prior.update_many(X[10:], r[10:]))
+    whole = prior.update_many(X, r)
+    assert merged.count == 30
+    np.testing.assert_allclose(merged.theta, whole.theta, rtol=1e-12)
+    np.testing.assert_allclose(merged.inverse, whole.inverse, rtol=1e-12, atol=1e-16)
+
+
+def test_an_update_leaves_the_old_estimate_as_it_was() -> None:
+    prior = Ridge.prior(2)
+    prior.update([1.0, 2.0], 3.0)
+    assert (prior.theta == 0).all()
+    assert (prior.inverse == np.eye(2)).all()
+
+
+def test_round_off_stays_small_with_scales_a_million_apart() -> None:
+    # make stability runs the same for ten million updates.
+    ours, sums = errors(wine_like(), updates=30_000)
+    assert max(ours) < 1e-9
+    assert max(ours) < 0.01 * max(sums)
+
+
+def test_the_inverse_stays_symmetric_to_the_last_bit() -> None:
+    rng = np.random.default_rng(3)
+    ridge = Ridge.prior(5)
+    for x in rng.normal(size=(200, 5)):
+        ridge = ridge.update(x, 1.0)
+    assert (ridge.inverse == ridge.inverse.T).all()
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(ValueError, match=r"penalty must be positive, got 0\.0"):
+        Ridge.prior(2, penalty=0)
+    with pytest.raises(ValueError, match="X must have 2 columns, got 3"):
+        Ridge.prior(2).update_many(np.ones((1, 3)), [1.0])
+    with pytest.raises(ValueError, match="observed must have length 1"):
+        Ridge.prior(2).update_many(np.ones((1, 2)), [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"equal penalties, got 1.0 and 2.0"):
+        Ridge.prior(2).merge(Ridge.prior(2, penalty=2.0))
+    with pytest.raises(ValueError, match="equal dimensions, got 2 and 3"):
+        Ridge.prior(2).merge(Ridge.prior(3))
