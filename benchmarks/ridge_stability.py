@@ -9,10 +9,11 @@ those of raw wines: scales from 0.003 to 200, and one arm pulled 99 times in 100
 from __future__ import annotations
 
 import argparse
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from projbandits._checks import Array
 from projbandits.ridge import Ridge
@@ -60,18 +61,22 @@ def errors(X: Array, updates: int, seed: int = 1) -> tuple[Errors, Errors]:
     exact = _direct(X, pulls, totals)
     return (
         _compare(ridge.inverse, ridge.theta, *exact),
-        _compare(np.linalg.inv(V), np.linalg.solve(V, b), *exact),
+        _compare(np.asarray(np.linalg.inv(V)), np.asarray(np.linalg.solve(V, b)), *exact),
     )
 
 
-def _compare(inverse: Array, theta: Array, exact_inverse: Array, exact_theta: Array) -> Errors:
+def _compare(
+    inverse: NDArray[Any], theta: NDArray[Any], exact_inverse: Array, exact_theta: Array
+) -> Errors:
     size = np.sqrt(np.diag(exact_inverse))
     theta_error = np.abs(theta - exact_theta) / np.abs(exact_theta)
     inverse_error = np.abs(inverse - exact_inverse) / np.outer(size, size)
     return Errors(float(theta_error.max()), float(inverse_error.max()))
 
 
-def _direct(X: Array, pulls: Array, totals: Array) -> tuple[Array, Array]:
+def _direct(
+    X: Array, pulls: NDArray[np.int64], totals: NDArray[np.longdouble]
+) -> tuple[Array, Array]:
     """Return V^-1 and theta-hat from the pulls, refined in extended precision."""
     long = X.astype(np.longdouble)
     V = (long.T * pulls) @ long + np.eye(X.shape[1])

@@ -24,7 +24,7 @@ def ridge(X: Array, r: Array, penalty: float) -> tuple[Array, Array]:
     for x, y in zip(X, r, strict=True):
         V = V + np.outer(x, x)
         b = b + y * x
-    return V, np.linalg.solve(V, b)
+    return V, np.asarray(np.linalg.solve(V, b), dtype=np.float64)
 
 
 def entropy_ball_maximum(c: Array, bound: float) -> float:
@@ -74,7 +74,7 @@ def epsilon(schedule: str, alpha: float, k: int, t: int) -> float:
     if schedule == "finite":
         return min(1.0, alpha * k / t)
     if schedule == "infinite":
-        return min(1.0, alpha * k / t ** (1 / 3))
+        return min(1.0, alpha * k / math.cbrt(t))
     return min(1.0, alpha * k / math.sqrt(t))
 
 

@@ -14,7 +14,7 @@ THETA = RNG.uniform(-1, 1, size=4)
 A = RNG.uniform(-1, 1, size=(4, 2))
 SD, HORIZON, TRIALS = 0.5, 150, 300
 
-STRATEGIES = {
+STRATEGIES: dict[str, pb.GENTRY | pb.CURSE | pb.REGRET | pb.UE | pb.ProjectedUE] = {
     "GENTRY": pb.GENTRY(alpha=1.0, basis="first"),
     "CURSE": pb.CURSE(alpha=1.0, basis="first"),
     "REGRET": pb.REGRET(alpha=1.0, basis="first"),

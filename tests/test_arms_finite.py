@@ -39,7 +39,7 @@ def test_a_zero_direction_takes_the_first_arm() -> None:
     ],
     ids=["single", "duplicates", "zero-and-collinear", "scales", "span-less-than-R^d"],
 )
-def test_odd_sets_conform(X: np.ndarray) -> None:  # type: ignore[type-arg]
+def test_odd_sets_conform(X: naive.Array) -> None:
     arms = pb.FiniteArms(X)
     check_decision_set(arms)
     assert arms.rank == np.linalg.matrix_rank(X)

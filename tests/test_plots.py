@@ -49,9 +49,8 @@ def test_return_regret_and_logarithmic_axes() -> None:
 def test_found_best_is_a_share_of_trials() -> None:
     ax = plots.found_best(RESULT)
     assert ax.get_ylim() == (0, 1)
-    np.testing.assert_allclose(
-        ax.lines[0].get_ydata(), RESULT.curve(RESULT.strategies[0], "found_best").mean
-    )
+    drawn = np.asarray(ax.lines[0].get_ydata(), dtype=np.float64)
+    np.testing.assert_allclose(drawn, RESULT.curve(RESULT.strategies[0], "found_best").mean)
 
 
 def test_regret_against_alpha_has_a_line_for_each_family() -> None:
@@ -69,12 +68,13 @@ def test_given_axes_are_drawn_on() -> None:
 
 def test_text_is_legible_at_one_column_width(tmp_path: Path) -> None:
     ax = plots.regret(RESULT)
-    figure = ax.figure
-    assert figure.get_size_inches()[0] == plots.COLUMN_WIDTH  # type: ignore[union-attr]
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    assert figure.get_size_inches()[0] == plots.COLUMN_WIDTH
     legend = ax.get_legend()
     assert legend is not None
     texts = [ax.xaxis.label, ax.yaxis.label, *ax.get_xticklabels(), *legend.get_texts()]
-    assert min(text.get_fontsize() for text in texts) >= 6.5
+    assert min(float(text.get_fontsize()) for text in texts) >= 6.5
     figure.savefig(tmp_path / "one.png")
     assert (tmp_path / "one.png").stat().st_size > 10_000
 

@@ -65,7 +65,7 @@ def test_rewards_are_inner_products_of_projections() -> None:
         wanted = world.subspace.project(x) @ world.subspace.project(world.theta)
         assert world.reward(arm) == pytest.approx(wanted, abs=1e-14)
         assert world.mean_return(arm) == pytest.approx(x @ world.theta, abs=1e-14)
-    assert world.best_reward == pytest.approx(max(world.rewards))  # type: ignore[type-var, arg-type]
+    assert world.best_reward == pytest.approx(max(world.rewards))  # type: ignore[arg-type]
 
 
 def test_twins_of_the_best_arm_are_best_too() -> None:

@@ -40,7 +40,7 @@ def test_a_batch_equals_its_observations_one_by_one() -> None:
     for x, y in zip(X, r, strict=True):
         one = one.update(x, y)
     many = Ridge.prior(4, 0.5).update_many(X, r)
-    assert many.count == one.count == 50
+    assert many.n == one.n == 50
     np.testing.assert_allclose(many.theta, one.theta, rtol=1e-10)
     np.testing.assert_allclose(many.inverse, one.inverse, rtol=1e-9, atol=1e-14)
 
@@ -51,7 +51,7 @@ def test_merging_equals_learning_from_both() -> None:
     prior = Ridge.prior(3, 2.0)
     merged = prior.update_many(X[:10], r[:10]).merge(prior.update_many(X[10:], r[10:]))
     whole = prior.update_many(X, r)
-    assert merged.count == 30
+    assert merged.n == 30
     np.testing.assert_allclose(merged.theta, whole.theta, rtol=1e-12)
     np.testing.assert_allclose(merged.inverse, whole.inverse, rtol=1e-12, atol=1e-16)
 

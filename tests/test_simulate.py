@@ -25,10 +25,10 @@ def run(problem: Any = SETTING_A, strategies: Any = PAIR, **options: Any) -> pb.
 
 def same(one: pb.Result, other: pb.Result) -> bool:
     return bool(
-        (one.regret == other.regret).all()
-        and (one.return_regret == other.return_regret).all()
-        and (one.best_share == other.best_share).all()
-        and (one.found_best == other.found_best).all()
+        np.array_equal(one.regret, other.regret)
+        and np.array_equal(one.return_regret, other.return_regret)
+        and np.array_equal(one.best_share, other.best_share)  # type: ignore[arg-type]
+        and np.array_equal(one.found_best, other.found_best)  # type: ignore[arg-type]
     )
 
 
@@ -58,7 +58,8 @@ def test_regret_is_the_sum_of_the_gaps_of_the_arms_played() -> None:
     for trial in (0, 1):
         np.testing.assert_allclose(result.regret[0, trial], [0, 1.2, 3.2, 6.4])
         np.testing.assert_allclose(result.return_regret[0, trial], [0.8, 0.8, 2.6, 6.0])
-        np.testing.assert_allclose(result.best_share[0, trial], [1, 0.5, 1 / 3, 3 / 7])  # type: ignore[index]
+        assert result.best_share is not None
+        np.testing.assert_allclose(result.best_share[0, trial], [1, 0.5, 1 / 3, 3 / 7])
     assert result.found_best is not None
     assert not result.found_best.any()
 

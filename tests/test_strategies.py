@@ -1,5 +1,6 @@
 """The strategies: what each learns on, aims at, and how it explores."""
 
+import dataclasses
 import math
 from collections import Counter
 
@@ -42,7 +43,7 @@ def test_a_strategy_that_lies_about_its_probability_does_not_conform() -> None:
         def select(
             self, state: pb.State, arms: pb.DecisionSet, rng: np.random.Generator
         ) -> pb.Choice:
-            return super().select(state, arms, rng)._replace(probability=0.5)
+            return dataclasses.replace(super().select(state, arms, rng), probability=0.5)
 
     with pytest.raises(AssertionError, match=r"stated probability 0\.5"):
         check_strategy(Liar(alpha=0.5))

@@ -165,7 +165,7 @@ def _finish(ax: Axes) -> None:
     ax.legend(fontsize=7, frameon=False)
 
 
-def _thousands(value: float, _: int | None) -> str:
+def _thousands(value: float, _: float) -> str:
     return f"{value:,.0f}" if value >= 10 or value == round(value) else f"{value:g}"
 
 

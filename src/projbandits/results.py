@@ -105,8 +105,8 @@ class Result:
         z = _quantile(level)
         if metric in ("best_share", "found_best") and self.best_share is None:
             raise ValueError(f"metric {metric!r} needs finitely many arms, got {self.problem}")
-        values = self.best_share if metric == "found_best" else getattr(self, metric)
-        values = values[self.position(strategy)]
+        kept: Array = getattr(self, "best_share" if metric == "found_best" else metric)
+        values = kept[self.position(strategy)]
         if metric == "found_best":
             return _wilson((values > FOUND_BEST_SHARE).mean(axis=0), self.trials, z)
         mean = values.mean(axis=0)
@@ -170,9 +170,10 @@ class Result:
         import pandas as pd
 
         shape = self.regret.shape
+        labels = pd.CategoricalDtype(list(self.strategies))
         strategy, trial, checkpoint = np.indices(shape).reshape(3, -1)
         columns: dict[str, Any] = {
-            "strategy": pd.Categorical.from_codes(strategy, categories=list(self.strategies)),
+            "strategy": pd.Categorical.from_codes(strategy, dtype=labels),
             "trial": trial,
             "step": self.steps[checkpoint],
             "regret": self.regret.ravel(),

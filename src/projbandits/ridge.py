@@ -23,7 +23,7 @@ class Ridge(NamedTuple):
     ----------
     penalty : float
         lambda.
-    count : int
+    n : int
         t, the number of observations.
     inverse : ndarray of shape (d, d)
         V_t^-1.
@@ -41,7 +41,7 @@ class Ridge(NamedTuple):
     """
 
     penalty: float
-    count: int
+    n: int
     inverse: Array
     theta: Array
 
@@ -69,7 +69,7 @@ class Ridge(NamedTuple):
         u = v / math.sqrt(shrink)  # the product u u^T is symmetric to the last bit
         return Ridge(
             self.penalty,
-            self.count + 1,
+            self.n + 1,
             self.inverse - np.multiply.outer(u, u),
             self.theta + v * ((observed - float(x @ self.theta)) / shrink),
         )
@@ -96,7 +96,7 @@ class Ridge(NamedTuple):
             )
             theta = theta + half.T @ rest
             inverse = inverse - half.T @ half
-        return Ridge(self.penalty, self.count + len(rows), inverse, theta)
+        return Ridge(self.penalty, self.n + len(rows), inverse, theta)
 
     def merge(self, other: Ridge) -> Ridge:
         """Return the estimate from the observations of both.
@@ -114,7 +114,7 @@ class Ridge(NamedTuple):
         one, two = self.precision, other.precision
         inverse = _inverse(one + two - self.penalty * np.eye(len(self.theta)))
         theta = inverse @ (one @ self.theta + two @ other.theta)
-        return Ridge(self.penalty, self.count + other.count, inverse, theta)
+        return Ridge(self.penalty, self.n + other.n, inverse, theta)
 
     def width(self, X: npt.ArrayLike) -> Array:
         """Return |x|_{V^-1}, the width of the ellipsoid along x or along each row of X."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +37,7 @@ class Power:
 
     def __call__(self, t: int) -> float:
         """Return the probability of exploring at step t."""
-        return min(1.0, self.alpha * self.k / t**self.exponent)
+        return min(1.0, self.alpha * self.k / math.pow(t, self.exponent))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,8 @@ from projbandits.subspace import Subspace
 BASIS_METHODS = ("pivoted-qr", "first")
 
 
-class Arm(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Arm:
     """One arm: its features, and its row in a finite set (None in an infinite one)."""
 
     x: Array

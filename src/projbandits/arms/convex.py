@@ -192,7 +192,8 @@ class Ellipsoid(ConvexSet):
     def supports(self, directions: Array) -> Array:
         """Return the boundary points with these outward normals, the centre for direction 0."""
         along = _units((directions @ self._axes) * self._lengths)
-        return self.center + (along * self._lengths) @ self._axes.T
+        points: Array = self.center + (along * self._lengths) @ self._axes.T
+        return points
 
     def contains(self, x: npt.ArrayLike, tolerance: float = 1e-9) -> bool:
         """Tell whether x lies in the ellipsoid, up to a tolerance relative to its size."""

@@ -112,11 +112,13 @@ class EntropyBall(ConvexSet):
 def _exponents(C: Array, s: Array) -> Array:
     """Return c s - 1, kept above where exp underflows so that 0 log 0 stays 0."""
     with np.errstate(over="ignore"):
-        return np.maximum(C * s[:, None] - 1, -800.0)
+        exponents: Array = np.maximum(C * s[:, None] - 1, -800.0)
+    return exponents
 
 
 def _nearest_below_zero(directions: Array) -> Array:
-    return -np.where(directions < 0, directions, -math.inf).max(axis=1)
+    nearest: Array = -np.where(directions < 0, directions, -math.inf).max(axis=1)
+    return nearest
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,8 @@ class FiniteArms(DecisionSet):
         """Return <direction, x> of every arm."""
         # einsum sums each row in the same order, so equal arms have equal scores and tie; a BLAS
         # product may round the same row differently at another position.
-        return np.einsum("ij,j->i", self.vectors, direction)
+        scores: Array = np.einsum("ij,j->i", self.vectors, direction)
+        return scores
 
     def best(self, direction: npt.ArrayLike) -> Arm:
         """Return the arm with the largest score; ties go to the lowest index."""

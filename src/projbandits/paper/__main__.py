@@ -50,7 +50,7 @@ def _print(result: Result, base: Path) -> None:
     console = Console()
     table = Table(
         box=SIMPLE_HEAD,
-        title=f"{FIG_A.title}\nprojection regret at step {result.horizon:,}, {result.trials} trials",
+        title=f"{FIG_A.title}\nregret at step {result.horizon:,}, {result.trials} trials",
     )
     table.add_column("strategy", no_wrap=True)
     for name in ("mean", "95 % interval", "median", "p90", "found best"):

@@ -203,7 +203,9 @@ def _result(
 
 def _describe(strategy: Strategy) -> dict[str, Any]:
     """Return a strategy's name and fields as plain values, for tables and files."""
-    fields = dataclasses.fields(strategy) if dataclasses.is_dataclass(strategy) else ()
+    fields: tuple[dataclasses.Field[Any], ...] = ()
+    if dataclasses.is_dataclass(strategy):
+        fields = dataclasses.fields(strategy)
     return {
         "strategy": type(strategy).__name__,
         "defaults": {f.name: f.default for f in fields if f.default is not dataclasses.MISSING},

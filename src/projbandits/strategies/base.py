@@ -8,6 +8,7 @@ declared (`learns_on`, `aims_at`), the third is the method `select`.
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -37,7 +38,8 @@ class State(NamedTuple):
     projection: Array
 
 
-class Choice(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
     """What a strategy chose, and the probability with which it chose it.
 
     Examples
@@ -82,7 +84,7 @@ class Strategy(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class LinearStrategy:
+class LinearStrategy(ABC):
     """A strategy over one ridge estimate; subclasses declare two answers and write `select`.
 
     Parameters
@@ -104,6 +106,10 @@ class LinearStrategy:
         columns = arms.columns if isinstance(arms, FiniteArms) else None
         subspace.check_fits(arms.d, columns)
         return State(1, Ridge.prior(arms.d, self.ridge), subspace.matrix)
+
+    @abstractmethod
+    def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
+        """Choose an arm; the state stays as it is."""
 
     def update(self, state: State, arm: Arm, observed: float) -> State:
         """Return the state after `arm` brought the return `observed`."""

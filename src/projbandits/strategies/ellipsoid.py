@@ -23,7 +23,8 @@ class Optimism:
 
     def value(self, X: Array) -> Array:
         """Return the score of each row of X."""
-        return np.einsum("ij,j->i", X, self.aim) + self.radius * self.ridge.width(X)
+        scores: Array = np.einsum("ij,j->i", X, self.aim)
+        return scores + self.radius * self.ridge.width(X)
 
     def gradient(self, X: Array) -> Array:
         """Return, for each row of X, the parameter in the ellipsoid around `aim` it likes best."""
