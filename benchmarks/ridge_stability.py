@@ -1,9 +1,10 @@
 """Round-off of the ridge estimate over many updates, against a direct solve in long arithmetic.
 
 Prints, for growing numbers of updates, the largest relative error of theta-hat and of V^-1 (entry
-by entry, relative to the square roots of its diagonal): of `Ridge`, and beside it of the textbook
-way, which adds up x x^T and r x in double precision and solves at the end. The features are like
-those of raw wines: scales from 0.003 to 200, and one arm pulled 99 times in 100.
+by entry, relative to the square roots of its diagonal): of `Ridge`, and of the two textbook
+ways: keeping V^-1 by rank-one updates, and adding up x x^T and r x to solve at the end. One arm is
+pulled 99 times in 100. The features are like those of raw wines (spreads from 0.003 to 43), or have
+scales from 1 to 1e6.
 """
 
 from __future__ import annotations
@@ -30,6 +31,12 @@ def wine_like(seed: int = 0, arms: int = 200) -> Array:
     return np.column_stack([features, np.ones(arms), rng.random(arms)])
 
 
+def wide(seed: int = 0, arms: int = 200, d: int = 13) -> Array:
+    """Return arms whose features have scales from 1 to 1e6, with means as large as their spread."""
+    rng = np.random.default_rng(seed)
+    return np.asarray(np.geomspace(1, 1e6, d) * (1 + rng.normal(size=(arms, d))))
+
+
 class Errors(NamedTuple):
     """The largest relative errors of an estimate."""
 
@@ -37,12 +44,13 @@ class Errors(NamedTuple):
     inverse: float
 
 
-def errors(X: Array, updates: int, seed: int = 1) -> tuple[Errors, Errors]:
-    """Return the errors, after so many updates, of `Ridge` and of accumulated sums."""
+def errors(X: Array, updates: int, seed: int = 1) -> tuple[Errors, Errors, Errors]:
+    """Return the errors, after so many updates, of `Ridge`, rank-one updates and sums."""
     rng = np.random.default_rng(seed)
     theta = rng.normal(size=X.shape[1]) / X.std(axis=0).clip(0.01)
     means = X @ theta
     ridge = Ridge.prior(X.shape[1])
+    inverse, estimate = np.eye(X.shape[1]), np.zeros(X.shape[1])
     V, b = np.eye(X.shape[1]), np.zeros(X.shape[1])
     pulls = np.zeros(len(X), dtype=np.int64)
     totals = np.zeros(len(X), dtype=np.longdouble)
@@ -53,6 +61,10 @@ def errors(X: Array, updates: int, seed: int = 1) -> tuple[Errors, Errors]:
         observed = means[indices] + NOISE * rng.normal(size=block)
         for i, r in zip(indices.tolist(), observed.tolist(), strict=True):
             ridge = ridge.update(X[i], r)
+            v = inverse @ X[i]
+            w = 1 / (1 + X[i] @ v)
+            estimate += v * (w * (r - X[i] @ estimate))
+            inverse -= np.multiply.outer(v, w * v)
             V += np.multiply.outer(X[i], X[i])
             b += r * X[i]
         np.add.at(pulls, indices, 1)
@@ -61,6 +73,7 @@ def errors(X: Array, updates: int, seed: int = 1) -> tuple[Errors, Errors]:
     exact = _direct(X, pulls, totals)
     return (
         _compare(ridge.inverse, ridge.theta, *exact),
+        _compare(inverse, estimate, *exact),
         _compare(np.asarray(np.linalg.inv(V)), np.asarray(np.linalg.solve(V, b)), *exact),
     )
 
@@ -96,14 +109,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--updates", type=int, default=10_000_000)
     most = parser.parse_args().updates
-    print(f"{'':>12} {'Ridge':^21} {'accumulated sums':^21}")
-    print(f"{'updates':>12} {'theta-hat':>10} {'V^-1':>10} {'theta-hat':>10} {'V^-1':>10}")
-    updates = 10_000
-    while updates <= most:
-        ours, sums = errors(wine_like(), updates)
-        row = " ".join(f"{error:>10.1e}" for error in (*ours, *sums))
-        print(f"{updates:>12,} {row}", flush=True)
-        updates *= 10
+    print(f"{'':>12} {'Ridge':^21} {'rank-one':^21} {'sums':^21}")
+    print(f"{'updates':>12}" + f" {'theta-hat':>10} {'V^-1':>10}" * 3)
+    for name, X in (("like wines", wine_like()), ("1 to 1e6", wide())):
+        print(name)
+        updates = 1000
+        while updates <= most:
+            row = " ".join(f"{error:>10.1e}" for kind in errors(X, updates) for error in kind)
+            print(f"{updates:>12,} {row}", flush=True)
+            updates *= 100
 
 
 if __name__ == "__main__":

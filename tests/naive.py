@@ -39,13 +39,14 @@ def entropy_ball_maximum(c: Array, bound: float) -> float:
         with np.errstate(over="ignore"):
             return float(mu * (np.exp(c / mu - 1).sum() + bound))
 
-    centre = math.log(np.abs(c).max())
-    grid = np.linspace(centre - 8, centre + 8, 4001)
+    size = np.abs(c).max()
+    c = c / size
+    grid = np.linspace(-14, 8, 8001)
     start = min(grid, key=dual)
     best = minimize_scalar(
         dual, bounds=(start - 0.01, start + 0.01), method="bounded", options={"xatol": 1e-14}
     )
-    return float(best.fun)
+    return float(size * best.fun)
 
 
 def vertices(A: Array, b: Array) -> Array:

@@ -27,7 +27,15 @@ STRATEGIES: dict[str, pb.GENTRY | pb.CURSE | pb.REGRET | pb.UE | pb.ProjectedUE]
 def test_mean_regret_agrees_with_an_independent_loop(name: str) -> None:
     strategy = STRATEGIES[name]
     problem = pb.problems.instance(X, theta=THETA, subspace=pb.Subspace.span(A), noise=SD)
-    result = pb.simulate(problem, strategy, trials=TRIALS, horizon=HORIZON, seed=3, progress=False)
+    result = pb.simulate(
+        problem,
+        strategy,
+        trials=TRIALS,
+        horizon=HORIZON,
+        seed=3,
+        engine="reference",
+        progress=False,
+    )
     rng = np.random.default_rng(4)
     P = naive.projection_matrix(A)
     basis = naive.first_independent(X)
@@ -40,8 +48,8 @@ def test_mean_regret_agrees_with_an_independent_loop(name: str) -> None:
     error = np.sqrt((ours.var(axis=0) + naively.var(axis=0)) / TRIALS)
     # Two-sided level 0.001 for each of the ten comparisons.
     assert (np.abs(difference) <= 3.29 * error).all()
-    # The comparison is sharp enough to tell: a tenth of the regret would show.
-    assert (error <= 0.1 * naively.mean(axis=0) + 1e-9).all()
+    # The comparison is sharp enough to tell: a fifth of the regret would show.
+    assert (3.29 * error <= 0.2 * naively.mean(axis=0)).all()
 
 
 def test_without_noise_and_exploration_the_loops_agree_exactly() -> None:
@@ -49,7 +57,9 @@ def test_without_noise_and_exploration_the_loops_agree_exactly() -> None:
     problem = pb.problems.instance(X, theta=THETA, subspace=U, noise=0.0)
     for name in ("UE", "ProjectedUE"):
         strategy = STRATEGIES[name]
-        result = pb.simulate(problem, strategy, trials=1, horizon=80, progress=False)
+        result = pb.simulate(
+            problem, strategy, trials=1, horizon=80, engine="reference", progress=False
+        )
         rng = np.random.default_rng(0)
         P = naive.projection_matrix(A)
         regret, return_regret = naive.play(name, X, P, THETA, 0.0, 0.3, [], 80, rng)
@@ -57,33 +67,37 @@ def test_without_noise_and_exploration_the_loops_agree_exactly() -> None:
         assert result.return_regret[0, 0, -1] == pytest.approx(return_regret, rel=1e-10)
 
 
-@pytest.mark.parametrize(
-    ("strategy", "low", "high"),
-    [
-        # Means at step 10,000 over 2,000 trials are near 350, 740, 4,200, 1,950, 4,100 and 250;
-        # the ranges are about three standard errors of 32 trials to either side.
-        (pb.GENTRY(alpha=1.0), 100, 600),
-        (pb.GENTRY(alpha=1.0, basis="first"), 100, 1500),
-        (pb.CURSE(alpha=1.0), 2000, 6500),
-        (pb.REGRET(alpha=1.0), 600, 3400),
-        (pb.UE(alpha=0.1), 2000, 6200),
-        (pb.ProjectedUE(alpha=0.1), 70, 430),
-    ],
-    ids=repr,
-)
-def test_setting_a_at_full_horizon_is_in_the_papers_range(
-    strategy: pb.Strategy, low: float, high: float
-) -> None:
+def test_setting_a_at_full_horizon_is_in_the_papers_range() -> None:
+    # Prototype means at step 10,000 over 2,000 trials: about 350, 740, 4,100 (UE) and 250, and
+    # shares that found the best arm of 0.82 and 0.71 against 0.26 to 0.49 for the benchmarks.
+    strategies = [
+        pb.GENTRY(alpha=1.0),
+        pb.GENTRY(alpha=1.0, basis="first"),
+        pb.CURSE(alpha=1.0),
+        pb.REGRET(alpha=1.0),
+        pb.UE(alpha=0.1),
+        pb.ProjectedUE(alpha=0.1),
+    ]
     result = pb.simulate(
-        pb.problems.random_arms(), strategy, trials=32, horizon=10_000, seed=0, progress=False
+        pb.problems.random_arms(), strategies, trials=400, horizon=10_000, seed=0, progress=False
     )
-    assert low <= result.regret[0, :, -1].mean() <= high
+    # Three standard errors of 400 trials to either side.
+    ranges = [(270, 430), (540, 940), (3500, 5100), (1700, 2900), (3300, 5000), (180, 320)]
+    for (low, high), mean in zip(ranges, result.regret[:, :, -1].mean(axis=1), strict=True):
+        assert low <= mean <= high
+    assert result.found_best is not None
+    found = result.found_best.mean(axis=1)
+    assert found[0] == pytest.approx(0.82, abs=0.06)
+    assert found[1] == pytest.approx(0.71, abs=0.07)
+    assert (found[2:5] < 0.56).all()
 
 
-def test_gentry_beats_what_ignores_the_corruption_wrongly() -> None:
+def test_the_reference_engine_ranks_the_strategies_as_the_paper_does() -> None:
     problem = pb.problems.random_arms()
     strategies = [pb.GENTRY(), pb.CURSE(), pb.REGRET(), pb.UE()]
-    result = pb.simulate(problem, strategies, trials=40, horizon=1500, seed=1, progress=False)
+    result = pb.simulate(
+        problem, strategies, trials=40, horizon=1500, seed=1, engine="reference", progress=False
+    )
     gentry, *others = result.regret[:, :, -1]
     for other in others:
         gain = other - gentry  # the same worlds, so differences are paired

@@ -12,7 +12,7 @@ from tests import naive
 
 
 @given(st.integers(1, 40), st.integers(1, 12), st.integers(0, 10_000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_equal_arms_tie_and_the_lowest_index_wins(K: int, d: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(K, d))
@@ -57,6 +57,24 @@ def test_pivoted_qr_takes_the_arm_farthest_from_the_span_so_far() -> None:
         rest = rest - np.outer(rest @ q, q)
 
 
+def test_the_first_arms_are_independent_where_round_off_blurs_the_rank() -> None:
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, (8, 5)) @ rng.uniform(-1, 1, (5, 10))
+        basis = pb.FiniteArms(X).basis("first")
+        assert len(basis) == pb.FiniteArms(X).rank == 5
+        assert np.linalg.svd(basis, compute_uv=False)[-1] > 1e-9
+    near = np.array([[1.0, 0.5, 0.0], [1.0 + 1e-9, 0.5, 0.0], [0.0, 1.0, 0.0]])
+    assert len(pb.FiniteArms(near).basis("first")) == 2
+
+
+def test_arms_are_a_copy_of_what_was_given() -> None:
+    X = np.eye(2)
+    arms = pb.FiniteArms(X)
+    X[0, 0] = 100.0
+    assert arms.vectors[0, 0] == 1.0
+
+
 def test_only_zeros_have_rank_zero() -> None:
     arms = pb.FiniteArms(np.zeros((2, 3)))
     assert arms.rank == 0
@@ -80,6 +98,10 @@ def test_a_frame_gives_its_names_and_the_arms_cannot_be_changed() -> None:
         ([1.0, 2.0], ValueError, "X must be a matrix"),
         (np.zeros((0, 3)), ValueError, "at least one arm"),
         ([["a", "b"]], TypeError, "X must hold numbers only"),
+        ([["1", "2"]], TypeError, "X must hold numbers only"),
+        ([[1.0, 2.0], [3.0]], TypeError, "rows of equal length"),
+        (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), TypeError, "X must hold numbers only"),
+        (pd.DataFrame({"a": [1, None]}, dtype="Int64"), ValueError, r"X\[1, 0\] = nan"),
     ],
 )
 def test_bad_arms_are_named(X: object, error: type[Exception], message: str) -> None:

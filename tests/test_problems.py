@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import projbandits as pb
@@ -74,6 +75,19 @@ def test_twins_of_the_best_arm_are_best_too() -> None:
     world = problem.world(np.random.default_rng(0))
     assert world.is_best.tolist() == [False, True, True, True]
     assert world.best_arm.index == 1
+    near = pb.problems.instance(
+        [[1.0, 0.0], [0.999, 1.0]], theta=[1.0, 1.0], subspace=pb.Subspace.coordinates([0], d=2)
+    )
+    assert near.world(np.random.default_rng(0)).is_best.tolist() == [True, False]
+
+
+def test_a_named_theta_goes_by_name() -> None:
+    arms = pb.FiniteArms(pd.DataFrame(np.eye(2), columns=["a", "b"]))
+    U = pb.Subspace.without("b", columns=["a", "b"])
+    theta = pd.Series({"b": 9.0, "a": 1.0})
+    world = pb.problems.instance(arms, theta=theta, subspace=U).world(np.random.default_rng(0))
+    assert world.returns is not None
+    assert world.returns.tolist() == [1.0, 9.0]
 
 
 @pytest.mark.parametrize("noise", [Gaussian(0.7), Uniform(0.7), Bernoulli(0.7)], ids=repr)
@@ -156,18 +170,11 @@ def test_bad_worlds_are_named(call: Any, message: str) -> None:
         call()
 
 
-def test_a_problem_that_contradicts_itself_does_not_conform() -> None:
-    class Drifting:
-        def __init__(self) -> None:
-            self.calls = 0
-
-        def world(self, rng: np.random.Generator) -> pb.problems.World:
-            self.calls += 1
-            given = pb.problems.instance(np.eye(2), theta=[self.calls, 0.0], subspace=U2)
-            return given.world(rng)
-
-        def __repr__(self) -> str:
-            return "Drifting()"
-
-    with pytest.raises(AssertionError, match="worlds from one seed differ"):
-        check_problem(Drifting())
+def test_kinds_are_told_from_instances() -> None:
+    with pytest.raises(TypeError, match="noise must be a number"):
+        pb.problems.random_arms(noise=Gaussian)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="subspace must be a Subspace"):
+        pb.problems.instance(np.eye(2), theta=[1.0, 1.0], subspace=None)  # type: ignore[arg-type]
+    nothing = pb.Subspace.coordinates([0, 1], d=2).complement()
+    with pytest.raises(ValueError, match="dimension of at least 1, got 0"):
+        pb.problems.instance(np.eye(2), theta=[1.0, 1.0], subspace=nothing)

@@ -1,7 +1,7 @@
 """`Result`: summaries, frames and files."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -51,7 +51,7 @@ def test_the_summary_is_of_the_last_checkpoint() -> None:
     assert row["return_regret"] == pytest.approx(RESULT.return_regret[1, :, -1].mean())
     assert RESULT.found_best is not None
     assert row["found_best"] == pytest.approx(RESULT.found_best[1].mean())
-    assert row["engine"] == "reference"
+    assert row["engine"] == "events"
 
 
 def test_the_frame_is_tidy() -> None:
@@ -104,6 +104,17 @@ def test_a_single_trial_has_no_interval() -> None:
         pb.problems.random_arms(), pb.GENTRY(), trials=1, horizon=5, progress=False
     )
     assert np.isnan(result.curve("GENTRY()").low).all()
+
+
+def test_parameters_that_are_no_plain_values_are_saved_as_text(tmp_path: Path) -> None:
+    def slow(t: int) -> float:
+        return 0.1
+
+    strategies = [pb.GENTRY(schedule=slow), pb.GENTRY(alpha=cast(float, np.int64(2)))]
+    result = pb.simulate(pb.problems.random_arms(), strategies, trials=2, horizon=5)
+    result.save(tmp_path / "r")
+    assert pb.Result.load(tmp_path / "r").parameters[0]["schedule"].endswith("slow")
+    assert result.against("alpha")["alpha"].tolist() == [2.0, 1.0]
 
 
 def test_foreign_files_are_refused(tmp_path: Path) -> None:

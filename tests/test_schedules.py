@@ -41,12 +41,23 @@ def test_a_callable_gives_epsilon_itself() -> None:
         (lambda t: -0.1, r"got -0.1 at step 1"),
         (lambda t: math.nan, "got nan at step 1"),
         (lambda t: 1 - 1 / t, "must not increase, got 0.0 at step 1 and 0.5 at step 2"),
-        (lambda t: 0.1 if t < 10**6 else 0.2, "must not increase, got 0.1 .* 0.2 at step 1048576"),
     ],
 )
 def test_bad_schedules_are_refused_when_the_strategy_is_made(schedule: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         pb.GENTRY(schedule=schedule)
+
+
+@pytest.mark.parametrize("value", [None, "0.5", True])
+def test_a_schedule_that_returns_no_number_is_refused(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"schedule\([12]\) must be a number"):
+        pb.GENTRY(schedule=lambda t: value)
+
+
+def test_a_schedule_from_a_table_is_asked_only_for_steps_that_are_played() -> None:
+    table = np.linspace(0.5, 0.1, 50)
+    strategy = pb.GENTRY(schedule=lambda t: table[t - 1])
+    pb.simulate(pb.problems.random_arms(), strategy, trials=1, horizon=50, engine="reference")
 
 
 def test_a_schedule_that_goes_wrong_later_is_caught_when_it_does() -> None:

@@ -47,6 +47,10 @@ class Recorder:
         return state + 1
 
 
+class Unnamed(Recorder):
+    __repr__ = object.__repr__
+
+
 def test_regret_is_the_sum_of_the_gaps_of_the_arms_played() -> None:
     X = np.array([[1.0, 0.0], [0.4, 2.0], [0.0, 1.0]])
     problem = pb.problems.instance(
@@ -117,6 +121,39 @@ def test_streams_differ_by_trial_and_purpose() -> None:
     assert len(set(draws)) == len(draws)
 
 
+def test_the_strategys_coins_do_not_touch_the_noise() -> None:
+    # With all coins alike the noise must be the same, whether coins are drawn or not.
+    explores, settles = pb.GENTRY(schedule=lambda t: 1.0), pb.GENTRY(schedule=lambda t: 0.0)
+    heard: dict[str, list[float]] = {}
+    single = pb.problems.instance([[1.0]], theta=[0.0], subspace=pb.Subspace.coordinates([0], d=1))
+    for name, strategy in (("explores", explores), ("settles", settles)):
+        world = single.world(np.random.default_rng(0))
+        noise, coins = stream(0, 0, "noise"), stream(0, 0, "strategy")
+        state = strategy.init(world.arms, world.subspace)
+        heard[name] = []
+        for _ in range(20):
+            arm = strategy.select(state, world.arms, coins).arm
+            heard[name].append(world.noise.observe(0.0, noise))
+            state = strategy.update(state, arm, heard[name][-1])
+    assert heard["explores"] == heard["settles"]
+
+
+def test_a_failing_chunk_stops_the_rest() -> None:
+    ran = []
+
+    class Failing(Recorder):
+        def init(self, arms: pb.DecisionSet, subspace: pb.Subspace) -> int:
+            ran.append(1)
+            raise RuntimeError("broken")
+
+        def __repr__(self) -> str:
+            return "Failing()"
+
+    with ThreadPoolExecutor(1) as executor, pytest.raises(RuntimeError, match="broken"):
+        run(strategies=Failing(), trials=1000, executor=executor)
+    assert len(ran) < 20
+
+
 def test_every_strategy_meets_the_same_noise() -> None:
     @dataclass(frozen=True)
     class Listener(Recorder):
@@ -158,6 +195,11 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"horizon": 0}, ValueError, "horizon must be at least 1, got 0"),
     ({"horizon": 10.5}, TypeError, r"horizon must be a whole number, got 10\.5"),
     ({"seed": -1}, ValueError, "seed must be at least 0, got -1"),
+    ({"strategies": None}, TypeError, "strategies must be a strategy or several, got None"),
+    ({"trials": True}, TypeError, "trials must be a whole number, got True"),
+    ({"executor": 4}, TypeError, r"executor must be a concurrent\.futures\.Executor, got 4"),
+    ({"problem": pb.problems.RandomArms}, TypeError, "problem must be a problem"),
+    ({"strategies": [Unnamed()]}, ValueError, "labels that last"),
     ({"engine": "referense"}, ValueError, "engine must be one of .* did you mean 'reference'"),
     ({"checkpoints": [0, 10]}, ValueError, "1 to the horizon 60, got 0"),
     ({"checkpoints": [10, 61]}, ValueError, "1 to the horizon 60, got 61"),

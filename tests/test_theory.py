@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import projbandits as pb
@@ -102,5 +103,8 @@ def test_bad_input_is_named() -> None:
         theory.theorem_1([0, 1], arms=3)
     with pytest.raises(ValueError, match="arms must be at least 1, got 0"):
         theory.theorem_1([1], arms=0)
+    swapped = pb.FiniteArms(pd.DataFrame(np.eye(2), columns=["b", "a"]))
+    with pytest.raises(ValueError, match="same order"):
+        theory.check_assumption_1(swapped, pb.Subspace.without("b", columns=["a", "b"]))
     with pytest.raises(ValueError, match="space of 3 dimensions, got 2"):
         theory.check_assumption_1(pb.Ball(2), pb.Subspace.coordinates([0], d=3))

@@ -15,12 +15,20 @@ Array = NDArray[np.float64]
 
 
 def real_array(name: str, value: Any, ndim: int) -> Array:
-    """Return `value` as a float array of `ndim` dimensions with only finite entries."""
+    """Return a copy of `value` as a float array of `ndim` dimensions with only finite entries."""
+    if hasattr(value, "dtypes"):  # a table: missing values become nan, and are named below
+        value = value.to_numpy(dtype=object, na_value=np.nan)
     try:
-        array = np.asarray(value, dtype=np.float64)
+        array = np.array(value)
+        if array.dtype.kind == "O" and any(isinstance(entry, str) for entry in array.flat):
+            array = array.astype(str)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"its entries are of the type {array.dtype}")
+        array = array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"{name} must hold numbers only, got {_short(value)}: convert or drop text columns"
+            f"{name} must hold numbers only, in rows of equal length, got {_short(value)}: "
+            "convert or drop what is not a number"
         ) from error
     if array.ndim != ndim:
         kind = {1: "a vector", 2: "a matrix"}.get(ndim, f"{ndim}-dimensional")
@@ -44,6 +52,8 @@ def real_vector(name: str, value: Any, length: int) -> Array:
 
 def real(name: str, value: Any) -> float:
     """Return `value` as a finite float."""
+    if isinstance(value, bool | np.bool_ | str | bytes):
+        raise TypeError(f"{name} must be a number, got {_short(value)}")
     try:
         number = float(value)
     except (TypeError, ValueError) as error:
@@ -72,6 +82,8 @@ def not_negative(name: str, value: Any) -> float:
 def integer(name: str, value: Any, *, least: int, most: int | None = None) -> int:
     """Return `value` as an int within [least, most]."""
     try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError("a truth value is no number")
         number = operator.index(value)
     except TypeError as error:
         raise TypeError(f"{name} must be a whole number, got {_short(value)}") from error

@@ -158,7 +158,8 @@ class Result:
                     }
                 )
         if not rows:
-            known = sorted({name for fields in self.parameters for name in fields} - {"strategy"})
+            names = {name for fields in self.parameters for name in fields}
+            known = sorted(names - {"strategy", "defaults"})
             raise ValueError(
                 f"parameter must be a field of one of the strategies, got {parameter!r}: "
                 f"they have {known}"

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
+from scipy.linalg.lapack import dgeqrf, dtrtri
 
 from projbandits._checks import Array, integer, positive, real_array, real_vector
 
 
-class Ridge(NamedTuple):
-    """What is known of theta: theta-hat_t = V_t^-1 sum r x and V_t^-1 (Section III-A).
+@dataclass(frozen=True, eq=False)
+class Ridge:
+    """What is known of theta: theta-hat_t = V_t^-1 sum r x, V_t = lambda I + sum x x^T (III-A).
 
-    V_t = lambda I + sum x x^T. Only the inverse and the estimate are kept, and each observation
-    moves them by a rank-one update; docs/numerics.md shows why that is more accurate in the long
-    run than solving from accumulated sums.
+    The observations are kept as a triangular factor: an upper triangular [R, z] with
+    R^T R = sum x x^T and R^T z = sum r x. Each observation is one more row, folded in by a QR
+    factorisation. V and its inverse lose digits with the square of the features' scales, the
+    factor only with the scales themselves; docs/numerics.md shows the difference.
 
     Parameters
     ----------
@@ -25,16 +28,14 @@ class Ridge(NamedTuple):
         lambda.
     n : int
         t, the number of observations.
-    inverse : ndarray of shape (d, d)
-        V_t^-1.
-    theta : ndarray of shape (d,)
-        theta-hat_t.
+    factor : ndarray of shape (d + 1, d + 1)
+        [R, z], and below it what the estimate cannot explain.
 
     Examples
     --------
     >>> from projbandits.ridge import Ridge
     >>> ridge = Ridge.prior(d=2, penalty=1.0).update([1.0, 0.0], 4.0)
-    >>> ridge.theta
+    >>> ridge.theta.round(12)
     array([2., 0.])
     >>> float(ridge.width([1.0, 0.0]).round(4))
     0.7071
@@ -42,94 +43,103 @@ class Ridge(NamedTuple):
 
     penalty: float
     n: int
-    inverse: Array
-    theta: Array
+    factor: Array
 
     @classmethod
     def prior(cls, d: int, penalty: float = 1.0) -> Ridge:
         """Return the estimate before any observation: theta-hat = 0, V = lambda I."""
         d = integer("d", d, least=1)
-        penalty = positive("penalty", penalty)
-        return cls(penalty, 0, np.eye(d) / penalty, np.zeros(d))
+        return cls(positive("penalty", penalty), 0, np.zeros((d + 1, d + 1)))
+
+    @property
+    def d(self) -> int:
+        """The number of features."""
+        return len(self.factor) - 1
+
+    @cached_property
+    def _posterior(self) -> tuple[Array, Array]:
+        """Q = L^-1 with L^T L = V, and L theta-hat: the factor with the penalty's rows added."""
+        d = self.d
+        rows = np.zeros((2 * d, d + 1), order="F")
+        rows[:d] = self.factor[:d]
+        np.fill_diagonal(rows[d:], math.sqrt(self.penalty))
+        L = _triangle(rows)
+        Q, _ = dtrtri(L[:d, :d])
+        return Q, L[:d, d]
+
+    @cached_property
+    def theta(self) -> Array:
+        """theta-hat_t, the estimate."""
+        Q, target = self._posterior
+        return Q @ target
+
+    @cached_property
+    def inverse(self) -> Array:
+        """V_t^-1."""
+        Q, _ = self._posterior
+        return Q @ Q.T
 
     @property
     def precision(self) -> Array:
         """V_t = lambda I + sum x x^T."""
-        return _inverse(self.inverse)
+        R = self.factor[: self.d, : self.d]
+        return R.T @ R + self.penalty * np.eye(self.d)
 
     def update(self, x: npt.ArrayLike, observed: float) -> Ridge:
-        """Return the estimate after one more observation, by a rank-one update.
-
-        With v = V^-1 x and q = <x, v>, theta-hat moves by v (r - <x, theta-hat>) / (1 + q) and
-        V^-1 by -v v^T / (1 + q) (Sherman and Morrison).
-        """
-        x = np.asarray(x, dtype=np.float64)
-        v = self.inverse @ x
-        shrink = 1.0 + float(x @ v)
-        u = v / math.sqrt(shrink)  # the product u u^T is symmetric to the last bit
-        return Ridge(
-            self.penalty,
-            self.n + 1,
-            self.inverse - np.multiply.outer(u, u),
-            self.theta + v * ((observed - float(x @ self.theta)) / shrink),
-        )
+        """Return the estimate after one more observation."""
+        features = np.asarray(x, dtype=np.float64)
+        if features.shape != (self.d,):
+            raise ValueError(f"x must have shape ({self.d},), got {features.shape}")
+        row = np.empty((1, self.d + 1))
+        row[0, :-1] = features
+        row[0, -1] = observed
+        return self._with(row, 1)
 
     def update_many(self, X: npt.ArrayLike, observed: npt.ArrayLike) -> Ridge:
-        """Return the estimate after a batch of observations, one a row of X.
-
-        Blocks of d rows are taken at once: with W = X V^-1 and S = I + X V^-1 X^T, theta-hat moves
-        by W^T S^-1 (r - X theta-hat) and V^-1 by -W^T S^-1 W (Woodbury).
-        """
-        d = len(self.theta)
+        """Return the estimate after a batch of observations, one a row of X."""
         rows = real_array("X", X, ndim=2)
-        if rows.shape[1] != d:
-            raise ValueError(f"X must have {d} columns, got {rows.shape[1]}")
+        if rows.shape[1] != self.d:
+            raise ValueError(f"X must have {self.d} columns, got {rows.shape[1]}")
         r = real_vector("observed", observed, len(rows))
-        inverse, theta = self.inverse, self.theta
-        for start in range(0, len(rows), d):
-            block = rows[start : start + d]
-            W = block @ inverse
-            L = np.linalg.cholesky(np.eye(len(block)) + W @ block.T)
-            half = scipy.linalg.solve_triangular(L, W, lower=True)
-            rest = scipy.linalg.solve_triangular(
-                L, r[start : start + d] - block @ theta, lower=True
-            )
-            theta = theta + half.T @ rest
-            inverse = inverse - half.T @ half
-        return Ridge(self.penalty, self.n + len(rows), inverse, theta)
+        return self._with(np.column_stack([rows, r]), len(rows))
 
     def merge(self, other: Ridge) -> Ridge:
-        """Return the estimate from the observations of both.
-
-        The sums add: V = V_1 + V_2 - lambda I and V theta-hat = V_1 theta-hat_1 + V_2 theta-hat_2.
-        """
+        """Return the estimate from the observations of both."""
         if other.penalty != self.penalty:
             raise ValueError(
                 f"merging needs equal penalties, got {self.penalty} and {other.penalty}"
             )
-        if len(other.theta) != len(self.theta):
-            raise ValueError(
-                f"merging needs equal dimensions, got {len(self.theta)} and {len(other.theta)}"
-            )
-        one, two = self.precision, other.precision
-        inverse = _inverse(one + two - self.penalty * np.eye(len(self.theta)))
-        theta = inverse @ (one @ self.theta + two @ other.theta)
-        return Ridge(self.penalty, self.n + other.n, inverse, theta)
+        if other.d != self.d:
+            raise ValueError(f"merging needs equal dimensions, got {self.d} and {other.d}")
+        return self._with(other.factor, other.n)
+
+    def __reduce__(self) -> tuple[type[Ridge], tuple[float, int, Array]]:
+        return Ridge, (self.penalty, self.n, self.factor)  # what follows from them is not kept
+
+    def _with(self, rows: Array, n: int) -> Ridge:
+        """Return the estimate with more rows [x, r], or with a factor of them, folded in."""
+        d = self.d
+        stacked = np.empty((d + 1 + len(rows), d + 1), order="F")
+        stacked[: d + 1] = self.factor
+        stacked[d + 1 :] = rows
+        return Ridge(self.penalty, self.n + n, _triangle(stacked))
 
     def width(self, X: npt.ArrayLike) -> Array:
         """Return |x|_{V^-1}, the width of the ellipsoid along x or along each row of X."""
-        rows = np.asarray(X, dtype=np.float64)
-        squares: Array = np.einsum("...i,...i->...", rows @ self.inverse, rows)
-        return np.sqrt(np.maximum(squares, 0.0))
+        Q, _ = self._posterior
+        # einsum sums every row in the same order, so equal arms have equal widths.
+        turned = np.einsum("...i,ij->...j", np.asarray(X, dtype=np.float64), Q)
+        squares: Array = np.einsum("...j,...j->...", turned, turned)
+        return np.sqrt(squares)
 
 
-def _inverse(matrix: Array) -> Array:
-    """Return the inverse of a positive definite matrix.
+def _triangle(rows: Array) -> Array:
+    """Return the upper triangular factor of a matrix with at least as many rows as columns."""
+    qr, _, _, _ = dgeqrf(rows, overwrite_a=True)
+    n = rows.shape[1]
+    return np.asarray(qr[:n] * _upper(n))
 
-    It is scaled to a unit diagonal first, so that features of very different scales do not cost
-    accuracy.
-    """
-    scale = 1.0 / np.sqrt(np.diag(matrix))
-    factor = scipy.linalg.cho_factor(matrix * scale * scale[:, None], lower=True)
-    inverse = scipy.linalg.cho_solve(factor, np.diag(scale)) * scale[:, None]
-    return np.asarray((inverse + inverse.T) / 2)
+
+@lru_cache(maxsize=64)
+def _upper(n: int) -> Array:
+    return np.triu(np.ones((n, n)))

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+DEPENDENT = 1e-9
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Subspace:
     """The subspace U of R^d that counts; its complement is corruption.
@@ -43,12 +46,22 @@ class Subspace:
     basis: Array
     names: tuple[str, ...] | None = None
 
+    def __post_init__(self) -> None:
+        basis = real_array("basis", self.basis, ndim=2)
+        if np.abs(basis.T @ basis - np.eye(basis.shape[1])).max(initial=0.0) > 1e-8:
+            raise ValueError(
+                "basis must have orthonormal columns, got others: use Subspace.span for a basis "
+                "of any kind"
+            )
+        object.__setattr__(self, "basis", basis)
+
     @classmethod
     def span(cls, A: npt.ArrayLike) -> Subspace:
         """Return the span of the columns of a d x u matrix.
 
         The columns may be dependent and of any scale: each is brought to length one, and a
-        Householder QR with pivoting drops those that add no direction.
+        Householder QR with pivoting drops those that add no direction: what lies outside the
+        span of the others is shorter than 1e-9 of their length, which round-off can make up.
 
         Examples
         --------
@@ -66,7 +79,7 @@ class Subspace:
                 "a subspace to learn on needs at least one direction"
             )
         Q, R, _ = scipy.linalg.qr(unit, mode="economic", pivoting=True)
-        rank = int((np.abs(np.diag(R)) > _tolerance(unit)).sum())
+        rank = int((np.abs(np.diag(R)) > DEPENDENT).sum())
         return cls(np.ascontiguousarray(Q[:, :rank]))
 
     @classmethod
@@ -80,6 +93,8 @@ class Subspace:
         Subspace(dim=5, ambient=10)
         """
         d = integer("d", d, least=1)
+        if not isinstance(keep, Iterable):
+            raise TypeError(f"keep must list coordinates, got {keep!r}: pass [{keep!r}]")
         kept = sorted({integer("keep", i, least=0, most=d - 1) for i in keep})
         if not kept:
             raise ValueError("keep must name at least one coordinate, got none")
@@ -103,6 +118,9 @@ class Subspace:
         >>> U.project([9.0, 1.0, 7.0])
         array([9., 0., 7.])
         """
+        for name, value in (("names", names), ("columns", columns)):
+            if not isinstance(value, Iterable):
+                raise TypeError(f"{name} must list column names, got {value!r}")
         known = tuple(columns)
         twice = sorted({str(name) for name in known if known.count(name) > 1})
         if twice:
@@ -139,6 +157,8 @@ class Subspace:
     @overload
     def project(self, x: pd.DataFrame) -> pd.DataFrame: ...
     @overload
+    def project(self, x: pd.Series[Any]) -> pd.Series[Any]: ...
+    @overload
     def project(self, x: npt.ArrayLike) -> Array: ...
     def project(self, x: Any) -> Any:
         """Return P_U x, for a vector, for each row of a matrix, or for each row of a DataFrame.
@@ -156,8 +176,9 @@ class Subspace:
         """
         if hasattr(x, "columns") and hasattr(x, "to_numpy"):
             return self._project_frame(x)
-        array = np.asarray(x)
-        rows = real_array("x", x, ndim=2 if array.ndim == 2 else 1)
+        if hasattr(x, "to_frame") and self.names is not None:  # a row of a table, with its names
+            return self._project_frame(x.to_frame().T).iloc[0]
+        rows = real_array("x", x, ndim=2 if np.ndim(x) == 2 else 1)
         self._check_width("x", rows.shape[-1])
         return (rows @ self.basis) @ self.basis.T
 
@@ -188,7 +209,7 @@ class Subspace:
         """
         rest = self.basis - other.project(self.basis.T).T
         _, sizes, rows = np.linalg.svd(rest, full_matrices=False)
-        if sizes[0] <= 1e-8:
+        if sizes.max(initial=0.0) <= 1e-8:
             return None
         direction: Array = self.basis @ rows[0]
         sign = -1.0 if direction[np.abs(direction).argmax()] < 0 else 1.0
@@ -225,6 +246,9 @@ class Subspace:
     def _project_frame(self, frame: Any) -> Any:
         columns = list(frame.columns)
         order = list(range(len(columns)))
+        twice = [name for name in columns if columns.count(name) > 1]
+        if twice:
+            raise ValueError(f"x must have distinct columns, got {twice[0]!r} more than once")
         if self.names is not None:
             for name in columns:
                 if name not in self.names:
@@ -247,8 +271,3 @@ class Subspace:
 
     def __repr__(self) -> str:
         return f"Subspace(dim={self.dim}, ambient={self.ambient})"
-
-
-def _tolerance(matrix: Array) -> float:
-    """Return the size below which a pivot of a matrix with unit columns is round-off."""
-    return float(max(matrix.shape) * np.finfo(np.float64).eps)

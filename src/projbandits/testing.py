@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import copy
 import math
+import pickle
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from projbandits._checks import Array
 from projbandits.arms import Arm, Box, DecisionSet, FiniteArms
-from projbandits.problems import Problem
-from projbandits.strategies import Strategy
+from projbandits.problems import Problem, World
+from projbandits.strategies import Choice, Strategy
 from projbandits.subspace import Subspace
 
 
@@ -26,9 +28,10 @@ def check_strategy(
 ) -> None:
     """Check that a strategy keeps its side of the protocol.
 
-    On each decision set it plays forty steps. Its label and choices must be reproducible, its
-    states must not change under its hands, every choice must lie in the set, and on finitely many
-    arms the probabilities it states must be those with which it chooses: 2,000 choices from one
+    On each decision set it plays forty steps twice, the two plays interleaved. Both must make the
+    same choices, so all it knows is in its state and all its randomness comes from the generator.
+    Neither `select` nor `update` may change a state in place, every choice must lie in the set,
+    and the probabilities it states must be those with which it chooses: 2,000 choices from one
     state, each frequency within five standard errors.
 
     Parameters
@@ -58,61 +61,64 @@ def check_strategy(
         Box(-np.ones(3), np.ones(3)),
     ]
     for arms in default if sets is None else sets:
-        subspace = Subspace.coordinates([0], arms.d)
         theta = rng.uniform(-1, 1, size=arms.d)
-        state = _play(strategy, arms, subspace, theta, seed)
-        again = _play(strategy, arms, subspace, theta, seed)
-        assert _same(state, again), f"two plays with the same randomness differ on {arms!r}"
-        if isinstance(arms, FiniteArms):
-            _check_probabilities(strategy, state, arms, seed)
+        plays = [_play(strategy, arms, theta, seed) for _ in range(2)]
+        for one, other in zip(*plays, strict=True):
+            assert np.array_equal(one[0].arm.x, other[0].arm.x), (
+                f"two plays with the same randomness differ on {arms!r}"
+            )
+        _check_probabilities(strategy, one[1], arms, seed)
 
 
 def _play(
-    strategy: Strategy, arms: DecisionSet, subspace: Subspace, theta: Array, seed: int
-) -> Any:
+    strategy: Strategy, arms: DecisionSet, theta: Array, seed: int
+) -> Iterator[tuple[Choice, Any]]:
+    """Yield each choice of forty steps and the state after it."""
     rng = np.random.default_rng(seed)
-    state = strategy.init(arms, subspace)
+    state = strategy.init(arms, Subspace.coordinates([0], arms.d))
     for _ in range(40):
-        before = copy.deepcopy(state)
+        before = _frozen(state)
         choice = strategy.select(state, arms, rng)
-        assert _same(before, state), "select changed the state in place"
+        assert _frozen(state) == before, "select changed the state in place"
         assert 0 < choice.probability <= 1 + 1e-12, f"the probability is {choice.probability}"
         assert arms.contains(choice.arm.x), f"{choice.arm.x} is not in {arms!r}"
         if isinstance(arms, FiniteArms):
             assert choice.index is not None, "a choice from finitely many arms has no index"
             assert (arms.vectors[choice.index] == choice.arm.x).all(), "index and arm disagree"
-        state = strategy.update(state, choice.arm, float(choice.arm.x @ theta) + rng.normal())
-        assert state is not before, "update returned nothing new"
-    return state
+        after = strategy.update(state, choice.arm, float(choice.arm.x @ theta) + rng.normal())
+        assert _frozen(state) == before, "update changed the state in place"
+        state = after
+        yield choice, state
 
 
-def _check_probabilities(strategy: Strategy, state: Any, arms: FiniteArms, seed: int) -> None:
+def _check_probabilities(strategy: Strategy, state: Any, arms: DecisionSet, seed: int) -> None:
     rng = np.random.default_rng([seed, 1])
     draws = 2000
-    stated: dict[int, float] = {}
-    counts: Counter[int] = Counter()
+    stated: dict[bytes | int, float] = {}
+    counts: Counter[bytes | int] = Counter()
     for _ in range(draws):
         choice = strategy.select(state, arms, rng)
-        assert choice.index is not None
-        counts[choice.index] += 1
-        known = stated.setdefault(choice.index, choice.probability)
+        arm = choice.arm.x.tobytes() if choice.index is None else choice.index
+        counts[arm] += 1
+        known = stated.setdefault(arm, choice.probability)
         assert math.isclose(known, choice.probability, rel_tol=1e-6), (
-            f"arm {choice.index} was chosen with stated probabilities {known} and "
+            f"{choice.arm} was chosen with stated probabilities {known} and "
             f"{choice.probability} from the same state"
         )
-    for index, p in stated.items():
+    for arm, p in stated.items():
         error = 5 * math.sqrt(max(p * (1 - p), 0) / draws) + 1 / draws
-        assert abs(counts[index] / draws - p) <= error, (
-            f"arm {index} was chosen {counts[index]} times in {draws}, with stated probability {p}"
+        assert abs(counts[arm] / draws - p) <= error, (
+            f"an arm was chosen {counts[arm]} times in {draws}, with stated probability {p}"
         )
 
 
 def check_problem(problem: Problem, *, seed: int = 0) -> None:
     """Check that a problem's worlds are sound.
 
-    The same generator must give the same world. Mean returns and rewards must be finite, no arm
-    may beat the best, and 4,000 observations of an arm must scatter around its mean: their mean
-    within five standard errors, their spread no larger than the stated scale allows.
+    Five worlds are made, each twice from the same generator, and the two must agree. No arm may
+    beat the best, and the best must be attained. Where theta is given, rewards must be inner
+    products of projections. For three arms, 4,000 observations must scatter around the mean:
+    their average within five standard errors, their spread no larger than the stated scale allows.
 
     Examples
     --------
@@ -122,32 +128,47 @@ def check_problem(problem: Problem, *, seed: int = 0) -> None:
     """
     assert isinstance(problem, Problem), f"{problem!r} lacks the method world"
     assert " at 0x" not in repr(problem), f"the label {problem!r} names a memory address"
-    one, two = (problem.world(np.random.default_rng(seed)) for _ in range(2))
-    arms = _some_arms(one.arms, np.random.default_rng(seed))
+    for trial in range(5):
+        one, two = (problem.world(np.random.default_rng([seed, trial])) for _ in range(2))
+        _check_world(one, two, np.random.default_rng([seed, trial, 1]))
+
+
+def _check_world(one: World, two: World, rng: np.random.Generator) -> None:
+    arms = _some_arms(one.arms, rng)
+    size = max(1.0, abs(one.best_reward), abs(one.best_return))
     for arm in arms:
         assert one.mean_return(arm) == two.mean_return(arm), "worlds from one seed differ"
         assert one.reward(arm) == two.reward(arm), "worlds from one seed differ"
-        slack = 1e-9 * max(1.0, abs(one.best_reward), abs(one.best_return))
-        assert one.reward(arm) <= one.best_reward + slack, "an arm beats the best reward"
-        assert one.mean_return(arm) <= one.best_return + slack, "an arm beats the best return"
-    rng = np.random.default_rng([seed, 1])
-    mean, scale, draws = one.mean_return(arms[0]), one.noise.scale, 4000
-    seen = np.array([one.noise.observe(mean, rng) for _ in range(draws)])
-    assert abs(seen.mean() - mean) <= 5 * scale / math.sqrt(draws) + 1e-12 * abs(mean), (
-        f"observations of a mean of {mean} average {seen.mean()}"
-    )
-    # A sub-Gaussian variable has at most its parameter squared as variance; 1.2 is sampling error.
-    assert seen.std() <= 1.2 * scale + 1e-12 * abs(mean), (
-        f"observations spread by {seen.std()}, the stated scale is {scale}"
-    )
+        assert one.reward(arm) <= one.best_reward + 1e-9 * size, "an arm beats the best reward"
+        assert one.mean_return(arm) <= one.best_return + 1e-9 * size, "an arm beats the best return"
+        if one.theta is not None:
+            wanted = float(one.subspace.project(arm.x) @ one.subspace.project(one.theta))
+            assert abs(one.reward(arm) - wanted) <= 1e-9 * size, "a reward is not the projection's"
+            total = float(arm.x @ one.theta)
+            assert abs(one.mean_return(arm) - total) <= 1e-9 * size, "a return is not <x, theta>"
+    best = one.reward(one.best_arm)
+    assert abs(best - one.best_reward) <= 1e-9 * size, "no arm attains the best reward"
+    scale, draws = one.noise.scale, 4000
+    for arm in arms[:3]:
+        mean = one.mean_return(arm)
+        seen = np.array([one.noise.observe(mean, rng) for _ in range(draws)])
+        assert abs(seen.mean() - mean) <= 5 * scale / math.sqrt(draws) + 1e-12 * size, (
+            f"observations of a mean of {mean} average {seen.mean()}"
+        )
+        # Sub-Gaussian noise has at most its parameter squared as variance; 1.2 is sampling error.
+        assert seen.std() <= 1.2 * scale + 1e-12 * size, (
+            f"observations spread by {seen.std()}, the stated scale is {scale}"
+        )
 
 
 def check_decision_set(arms: DecisionSet, *, seed: int = 0) -> None:
     """Check a decision set's support points, its basis and its span.
 
     Support points in 200 random directions must lie in the set, and each must be the best of all
-    of them in its own direction; scaling the direction must not move them. The basis must be
-    independent, lie in the set, and span every support point.
+    of them in its own direction; a little farther out must no longer be in the set. Scaling the
+    direction must not move them, and asking again must give the same. The basis must be
+    independent, lie in the set, and span every support point. A convex function must be as large
+    at its maximum as at any support point.
 
     Examples
     --------
@@ -163,6 +184,12 @@ def check_decision_set(arms: DecisionSet, *, seed: int = 0) -> None:
     for x in points:
         assert arms.contains(x), f"the support point {x} is not in {arms!r}"
         assert np.linalg.norm(x) <= arms.radius * (1 + 1e-9), f"{x} is longer than the radius"
+    assert math.isfinite(arms.radius), f"the radius is {arms.radius}"
+    for c, x in zip(directions[:200], points, strict=False):
+        outside = x + 1e-4 * max(arms.radius, 1e-300) * c / np.linalg.norm(c)
+        assert not arms.contains(outside), f"{outside} counts as a member of {arms!r}"
+    again = np.array([arms.maximize(c) for c in directions])
+    assert (again == points).all(), "asked again, support points differ"
     values = points @ directions.T
     size = np.abs(points).max() * np.abs(directions).sum(axis=1) + 1e-300
     short = (values.max(axis=0) - np.diag(values)) / size
@@ -177,6 +204,9 @@ def check_decision_set(arms: DecisionSet, *, seed: int = 0) -> None:
         assert len(basis) == arms.rank, f"the basis {method!r} has {len(basis)} arms"
         assert np.linalg.matrix_rank(basis) == arms.rank, f"the basis {method!r} is dependent"
         assert all(arms.contains(x) for x in basis), f"the basis {method!r} leaves the set"
+    spread = _Spread(directions[0])
+    top = spread.value(arms.best_convex(spread).x[None])[0]
+    assert top >= spread.value(points).max() * (1 - 1e-6), "best_convex is not the best"
     left = points - arms.span().project(points)
     assert np.abs(left).max() <= 1e-7 * max(arms.radius, 1e-300), "arms lie outside span()"
 
@@ -187,8 +217,23 @@ def _some_arms(arms: DecisionSet, rng: np.random.Generator) -> list[Arm]:
     return [arms.best(c) for c in rng.normal(size=(50, arms.d))]
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Tell whether two states hold the same numbers."""
-    if isinstance(one, tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return bool(np.array_equal(np.asarray(one), np.asarray(other)))
+@dataclass(frozen=True)
+class _Spread:
+    """|x|^2 with a slope, a convex function with several local maxima."""
+
+    slope: Array
+
+    def value(self, X: Array) -> Array:
+        return np.asarray((X * X).sum(axis=1) + 0.1 * X @ self.slope)
+
+    def gradient(self, X: Array) -> Array:
+        return 2 * X + 0.1 * self.slope
+
+    def directions(self) -> Array:
+        axes = np.eye(len(self.slope))
+        return np.vstack([axes, -axes, self.slope])
+
+
+def _frozen(state: Any) -> bytes:
+    """Return a state as bytes that change with anything in it."""
+    return pickle.dumps(state)

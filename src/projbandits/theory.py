@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from projbandits._checks import Array, integer
-from projbandits.arms import DecisionSet
+from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.problems import World
 from projbandits.subspace import Subspace
 
@@ -53,7 +53,7 @@ def check_assumption_1(arms: DecisionSet, subspace: Subspace) -> Assumption1:
     >>> check.holds, check.message
     (False, 'the direction 1 colour of U lies outside span(D), which has dimension 2 of 3')
     """
-    subspace.check_fits(arms.d)
+    subspace.check_fits(arms.d, arms.columns if isinstance(arms, FiniteArms) else None)
     direction = subspace.direction_outside(arms.span())
     if direction is None:
         return Assumption1(True, arms.rank, None, f"U lies in span(D), of dimension {arms.rank}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -110,24 +111,32 @@ class DecisionSet(ABC):
 def independent_rows(X: Array, method: str, tolerance: float) -> list[int]:
     """Return the positions of linearly independent rows of X that span all of its rows.
 
-    A row counts as dependent when what is left of it outside the span of those taken is shorter
-    than `tolerance` times the longest row.
+    How many there are is decided with each column brought to the same scale, so that it does not
+    depend on the units of the features: a pivot below `tolerance` times the first is round-off.
     """
     one_of("method", method, BASIS_METHODS)
+    largest = np.abs(X).max(axis=0)
+    unit_free = X / np.where(largest > 0, largest, 1.0)
+    pivots = np.abs(np.diag(scipy.linalg.qr(unit_free.T, mode="r", pivoting=True)[0]))
+    k = int((pivots > tolerance * pivots[0]).sum())
+    _, order = scipy.linalg.qr(X.T, mode="r", pivoting=True)
+    farthest_first = [int(i) for i in order]
     if method == "pivoted-qr":
-        R, order = scipy.linalg.qr(X.T, mode="r", pivoting=True)
-        pivots = np.abs(np.diag(R))
-        return [int(i) for i in order[: len(pivots)][pivots > tolerance * pivots[0]]]
+        return farthest_first[:k]
+    taken = _independent_in_order(unit_free, range(len(X)), k, [])
+    return _independent_in_order(unit_free, farthest_first, k, taken)
+
+
+def _independent_in_order(X: Array, order: Iterable[int], k: int, taken: list[int]) -> list[int]:
+    """Return `taken` with the next rows in order that are clearly independent, k in all."""
+    taken = list(taken)
     longest = np.linalg.norm(X, axis=1).max()
-    Q = np.zeros((0, X.shape[1]))
-    taken: list[int] = []
-    for i, x in enumerate(X):
-        rest = x - (x @ Q.T) @ Q
-        rest -= (rest @ Q.T) @ Q  # once more: a single pass loses orthogonality
-        length = np.linalg.norm(rest)
-        if length > tolerance * longest:
-            Q = np.vstack([Q, rest / length])
-            taken.append(i)
-        if len(taken) == X.shape[1]:
+    for i in order:
+        if len(taken) == k:
             break
+        Q = scipy.linalg.qr(X[taken].T, mode="economic")[0].T if taken else X[:0]
+        rest = X[i] - (X[i] @ Q.T) @ Q
+        rest -= (rest @ Q.T) @ Q  # once more: a single pass leaves round-off of the first
+        if np.linalg.norm(rest) > 1e-10 * longest:
+            taken.append(i)
     return taken

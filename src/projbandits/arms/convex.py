@@ -13,6 +13,9 @@ from projbandits._checks import Array, integer, positive, real_array, real_vecto
 from projbandits.arms.base import Arm, ConvexFunction, DecisionSet, independent_rows
 from projbandits.subspace import Subspace
 
+FLAT = 1e-7
+"""A set thinner than this, against its longest side, counts as flat: round-off makes it up."""
+
 
 class ConvexSet(DecisionSet):
     """A convex set, known by its support points.
@@ -38,25 +41,24 @@ class ConvexSet(DecisionSet):
 
         From x, go to the support point of the gradient at x. As the function lies above its
         tangent, it never falls on the way; it ends where no step gains. That is a local
-        maximum, so the search starts from the directions that the function proposes and from the
-        support points along the axes.
+        maximum, so the search starts from the support points along the axes and from those in the
+        directions that the function proposes.
         """
-        X = np.vstack([self.supports(function.directions()), self._spanning_points])
+        X = np.vstack([self.spanning_points, self.supports(function.directions())])
         heights = function.value(X)
-        best, highest = X[heights.argmax()], heights.max()
+        going = np.arange(len(X))
         for _ in range(1000):
-            Y = self.supports(function.gradient(X))
-            higher = function.value(Y)
-            gains = higher - heights
-            if higher.max() > highest:
-                best, highest = Y[higher.argmax()], higher.max()
+            before = heights[going]
+            X[going] = self.supports(function.gradient(X[going]))
+            heights[going] = function.value(X[going])
+            gains, top = heights[going] - before, heights.max()
             # Gains shrink geometrically: a start that a hundred more such steps would not bring
             # to the top, or that no longer gains, is done.
-            going = (gains > 1e-10 * abs(highest)) & (higher + 100 * gains >= highest)
-            if not going.any():
+            going = going[(gains > 1e-10 * abs(top)) & (heights[going] + 100 * gains >= top)]
+            if len(going) == 0:
                 break
-            X, heights = Y[going], higher[going]
-        return Arm(best)
+        # Symmetric sets have equal maxima; the first start wins, not the luck of rounding.
+        return Arm(X[int((heights >= top - 1e-9 * abs(top)).argmax())])
 
     def basis_arms(self, method: str = "pivoted-qr") -> tuple[Arm, ...]:
         """Return D_k: k independent support points.
@@ -66,8 +68,8 @@ class ConvexSet(DecisionSet):
         points along what they leave out are added.
         """
         if method not in self._bases:
-            points = self._spanning_points
-            rows = independent_rows(points, method, tolerance=1e-9)
+            points = self.spanning_points
+            rows = independent_rows(points, method, tolerance=FLAT)
             self._bases[method] = tuple(Arm(points[i]) for i in rows)
         return self._bases[method]
 
@@ -76,19 +78,20 @@ class ConvexSet(DecisionSet):
         return {}
 
     @cached_property
-    def _spanning_points(self) -> Array:
+    def spanning_points(self) -> Array:
+        """Support points along the coordinate axes, and as many more as it takes to span D."""
         axes = np.eye(self.d)
         points = self.supports(np.vstack([axes, -axes]))
         while True:
             size = np.linalg.norm(points, axis=1).max()
-            rows = independent_rows(points, "pivoted-qr", tolerance=1e-9)
+            rows = independent_rows(points, "pivoted-qr", tolerance=FLAT)
             if len(rows) == self.d:
                 return points
             left_out = np.eye(self.d)
             if rows:
                 left_out = Subspace.span(points[rows].T).complement().basis
             new = self.supports(np.vstack([left_out.T, -left_out.T]))
-            outside = np.abs(new @ left_out).max(axis=1) > 1e-9 * size
+            outside = np.abs(new @ left_out).max(axis=1) > FLAT * size
             if not outside.any():
                 return points
             points = np.vstack([points, new[outside]])
@@ -167,17 +170,18 @@ class Ellipsoid(ConvexSet):
             raise ValueError(f"shape must be a square matrix, got one of shape {S.shape}")
         if not np.allclose(S, S.T, rtol=1e-10, atol=0):
             raise ValueError("shape must be symmetric, got one that is not: pass (S + S.T) / 2")
+        if len(S) == 0:
+            raise ValueError("shape must have at least one row, got none")
         values, axes = np.linalg.eigh((S + S.T) / 2)
         if values[0] < -1e-10 * abs(values[-1]) or values[-1] <= 0:
             raise ValueError(
                 "shape must be positive semi-definite and not zero, got smallest and largest "
                 f"eigenvalues {values[0]:.6g} and {values[-1]:.6g}"
             )
-        self.shape = (S + S.T) / 2
+        self.shape: Array = (S + S.T) / 2
         self.center = np.zeros(len(S)) if center is None else real_vector("center", center, len(S))
-        flat = values <= 1e-14 * values[-1]
-        self._lengths = np.sqrt(np.where(flat, 0.0, values))
-        self._axes = axes
+        self.lengths: Array = np.sqrt(np.maximum(values, 0.0))
+        self.axes: Array = axes
 
     @property
     def d(self) -> int:
@@ -187,21 +191,24 @@ class Ellipsoid(ConvexSet):
     @property
     def radius(self) -> float:
         """A bound on |x|: the centre's length plus the longest half-axis."""
-        return float(np.linalg.norm(self.center) + self._lengths[-1])
+        return float(np.linalg.norm(self.center) + self.lengths[-1])
 
     def supports(self, directions: Array) -> Array:
         """Return the boundary points with these outward normals, the centre for direction 0."""
-        along = _units((directions @ self._axes) * self._lengths)
-        points: Array = self.center + (along * self._lengths) @ self._axes.T
+        units = _units(directions)
+        pulled = units @ self.shape
+        lengths = np.sqrt(np.maximum((pulled * units).sum(axis=1, keepdims=True), 0.0))
+        points: Array = self.center + pulled / np.where(lengths > 0, lengths, 1.0)
         return points
 
     def contains(self, x: npt.ArrayLike, tolerance: float = 1e-9) -> bool:
         """Tell whether x lies in the ellipsoid, up to a tolerance relative to its size."""
-        along = (real_vector("x", x, self.d) - self.center) @ self._axes
-        thin = self._lengths == 0
-        off = np.abs(along[thin]).max(initial=0.0)
-        inside = np.linalg.norm(along[~thin] / self._lengths[~thin])
-        return bool(inside <= 1 + tolerance and off <= tolerance * self.radius)
+        along = (real_vector("x", x, self.d) - self.center) @ self.axes
+        longest = self.lengths[-1]
+        # A half-axis below the root of round-off is known no better than that.
+        unknown = np.where(self.lengths < FLAT * longest, 2e-8 * longest, 0.0)
+        slack = tolerance * self.radius + unknown
+        return bool(np.linalg.norm(along / (self.lengths + slack)) <= 1 + tolerance)
 
     def __repr__(self) -> str:
         center = f", center={self.center.tolist()}" if self.center.any() else ""

@@ -80,7 +80,8 @@ class EntropyBall(ConvexSet):
         """Tell whether x lies in the set, up to a tolerance relative to the set's size."""
         point = real_vector("x", x, self.d)
         slack = tolerance * self.radius
-        entropy = float(xlogy(point, np.maximum(point, 0)).sum())
+        above = np.maximum(point, 0.0)
+        entropy = float(xlogy(above, above).sum())
         steepest = 1 + math.log1p(self.radius)
         return bool((point >= -slack).all() and entropy <= self.bound + self.d * slack * steepest)
 

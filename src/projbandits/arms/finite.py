@@ -83,8 +83,7 @@ class FiniteArms(DecisionSet):
     def basis_arms(self, method: str = "pivoted-qr") -> tuple[Arm, ...]:
         """Return D_k, the k independent arms of Assumption 1."""
         if method not in self._bases:
-            tolerance = max(self.vectors.shape) * np.finfo(np.float64).eps
-            rows = independent_rows(self.vectors, method, tolerance)
+            rows = independent_rows(self.vectors, method, tolerance=1e-11)
             self._bases[method] = tuple(self.arm(i) for i in rows)
         return self._bases[method]
 

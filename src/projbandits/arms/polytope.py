@@ -54,6 +54,12 @@ class Polytope(ConvexSet):
         self.b_eq = real_vector("b_eq", [] if b_eq is None else b_eq, len(self.A_eq))
         if self.A_eq.shape[1] != d:
             raise ValueError(f"A_eq must have {d} columns like A, got {self.A_eq.shape[1]}")
+        for name, limits in (("b", self.b), ("b_eq", self.b_eq)):
+            if (np.abs(limits) > 1e15).any():
+                raise ValueError(
+                    f"{name} must not exceed 1e15 in size, got {limits[np.abs(limits).argmax()]}: "
+                    "HiGHS takes larger ones for infinite; leave such a constraint out"
+                )
         if d == 0:
             raise ValueError("A must have at least one column, got none")
         # Row lengths only scale the constraints; with unit rows a slack is a distance.
@@ -74,14 +80,14 @@ class Polytope(ConvexSet):
         return float(np.linalg.norm(np.maximum(np.abs(self.lower), np.abs(self.upper))))
 
     def supports(self, directions: Array) -> Array:
-        """Return optimal vertices, with coordinates solved from the active constraints."""
+        """Return optimal vertices."""
         return np.array([self._vertex(direction) for direction in directions])
 
     def _vertex(self, direction: Array) -> Array:
         largest = np.abs(direction).max()
         answer = self._solve(-direction / largest if largest > 0 else direction)
         if answer.status == 0:
-            return self._polish(answer.x)
+            return np.asarray(answer.x) + 0.0  # no negative zeros
         # HiGHS may stop at "unbounded or infeasible"; the zero objective tells which.
         if self._solve(np.zeros_like(direction)).status == 0:
             raise ValueError(
@@ -114,16 +120,6 @@ class Polytope(ConvexSet):
         over = (self._rows @ x - self._limits).max(initial=0.0)
         off = np.abs(self._rows_eq @ x - self._limits_eq).max(initial=0.0)
         return float(max(over, off))
-
-    def _polish(self, x: Array) -> Array:
-        """Return x moved onto the constraints that HiGHS left within its tolerance of active."""
-        size = max(np.abs(x).max(), np.abs(self._limits).max(initial=0.0))
-        active = np.abs(self._rows @ x - self._limits) <= 1e-8 * size
-        rows = np.vstack([self._rows_eq, self._rows[active]])
-        limits = np.concatenate([self._limits_eq, self._limits[active]])
-        shift, *_ = np.linalg.lstsq(rows, limits - rows @ x, rcond=1e-12)
-        moved: Array = x + shift
-        return moved if self._violation(moved) <= self._violation(x) else x
 
     def __repr__(self) -> str:
         return f"Polytope({len(self.A)} inequalities, {len(self.A_eq)} equalities, d={self.d})"

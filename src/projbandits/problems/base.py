@@ -43,6 +43,10 @@ class World:
     rewards: Array | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.subspace, Subspace):
+            raise TypeError(f"subspace must be a Subspace, got {self.subspace!r}")
+        if self.subspace.dim == 0:
+            raise ValueError("subspace must have a dimension of at least 1, got 0")
         columns = self.arms.columns if isinstance(self.arms, FiniteArms) else None
         self.subspace.check_fits(self.arms.d, columns)
         if self.theta is not None:
@@ -60,7 +64,9 @@ class World:
             for name in ("returns", "rewards"):
                 vector = real_vector(name, getattr(self, name), self.arms.size)
                 object.__setattr__(self, name, vector)
-        outside = self.subspace.direction_outside(self.arms.span())
+        outside = None
+        if self.arms.rank < self.arms.d:
+            outside = self.subspace.direction_outside(self.arms.span())
         if outside is not None:
             raise ValueError(
                 "subspace must lie in the span of the arms (Assumption 1), got one with the "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +61,10 @@ def instance(
     0
     """
     decision_set = arms if isinstance(arms, DecisionSet) else FiniteArms(arms)
+    columns = decision_set.columns if isinstance(decision_set, FiniteArms) else None
+    named: Any = theta
+    if columns is not None and hasattr(named, "reindex"):
+        theta = named.reindex(list(columns))  # a named theta goes by name
     return Instance(
         World(
             decision_set,

@@ -102,6 +102,6 @@ class Bernoulli:
 
 def as_noise(noise: Any) -> Noise:
     """Return a noise: a number is the standard deviation of a Gaussian."""
-    if isinstance(noise, Noise):
+    if isinstance(noise, Noise) and not isinstance(noise, type):
         return noise
     return Gaussian(noise)

@@ -8,6 +8,7 @@ declared (`learns_on`, `aims_at`), the third is the method `select`.
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
@@ -113,6 +114,8 @@ class LinearStrategy(ABC):
 
     def update(self, state: State, arm: Arm, observed: float) -> State:
         """Return the state after `arm` brought the return `observed`."""
+        if not math.isfinite(observed):
+            raise ValueError(f"observed must be finite, got {observed}: leave such a return out")
         learnt = arm.x if self.learns_on == "arm" else state.projection @ arm.x
         return state._replace(step=state.step + 1, ridge=state.ridge.update(learnt, observed))
 

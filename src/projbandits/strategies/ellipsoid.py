@@ -33,10 +33,8 @@ class Optimism:
         return self.aim + reach
 
     def directions(self) -> Array:
-        """Return `aim` and the ends of the ellipsoid's axes around it."""
-        values, axes = np.linalg.eigh(self.ridge.inverse)
-        reach = self.radius * np.sqrt(np.maximum(values, 0)) * axes
-        return np.vstack([self.aim, self.aim + reach.T, self.aim - reach.T])
+        """Return `aim`: the best arm by the estimate is a good place to start from."""
+        return self.aim[None]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -62,7 +60,11 @@ class Ellipsoidal(LinearStrategy):
 
     def radius(self, t: int, arms: DecisionSet) -> float:
         """Return alpha sqrt(log t min(d log t, |D|))."""
-        return self.alpha * math.sqrt(math.log(t) * min(arms.d * math.log(t), arms.size))
+        return self.radius_for(t, arms.d, arms.size)
+
+    def radius_for(self, t: int, d: int, size: float) -> float:
+        """Return the radius on any set of that dimension and that many arms."""
+        return self.alpha * math.sqrt(math.log(t) * min(d * math.log(t), size))
 
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
         """Choose the arm with the largest optimistic score, with certainty."""

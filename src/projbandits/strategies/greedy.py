@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,9 +43,11 @@ class EpsilonGreedy(LinearStrategy):
 
     def epsilon(self, arms: DecisionSet) -> schedules.Epsilon:
         """Return epsilon_t as a function of t on this decision set."""
-        k = len(arms.basis_arms(self.basis))
-        finite = np.isfinite(arms.size)
-        return schedules.resolve(self.schedule, alpha=self.alpha, k=k, finite=bool(finite))
+        return self.epsilon_for(len(arms.basis_arms(self.basis)), math.isfinite(arms.size))
+
+    def epsilon_for(self, k: int, finite: bool) -> schedules.Epsilon:
+        """Return epsilon_t as a function of t on any set of rank k."""
+        return schedules.resolve(self.schedule, alpha=self.alpha, k=k, finite=finite)
 
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
         """Choose an arm as in Algorithm 1."""

@@ -1,0 +1,223 @@
+"""The compiled engine: the reference loop's meaning in machine code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import lambertw
+
+from projbandits._checks import Array
+from projbandits.arms import Ball, Box, ConvexSet, DecisionSet, Ellipsoid, EntropyBall, FiniteArms
+from projbandits.problems import Bernoulli, Gaussian, Uniform, World
+from projbandits.results import FOUND_BEST_SHARE, FOUND_BEST_WINDOW
+from projbandits.simulation.records import Record
+from projbandits.simulation.tables import Tables
+from projbandits.strategies import LinearStrategy, Strategy
+from projbandits.strategies.ellipsoid import Ellipsoidal
+from projbandits.strategies.greedy import EpsilonGreedy
+
+NOISES = (Gaussian, Uniform, Bernoulli)
+LARGEST = 1e8
+"""V^-1 loses this many times the round-off when the square of an arm exceeds the ridge so often."""
+SETS = (FiniteArms, EntropyBall, Ball, Ellipsoid, Box)
+
+
+class CompiledRule(NamedTuple):
+    """How a strategy of your own chooses, for the compiled loop.
+
+    A `LinearStrategy` offers it by a method `compiled_rule(arms, horizon)`.
+
+    Parameters
+    ----------
+    function : callable
+        Plain Python in the subset that numba compiles. On finitely many arms it is called as
+        `function(t, view, rng)` and returns a row; on a convex set as `function(t, view, rng, x)`
+        and fills x. `kernels.steps.View` and `kernels.convex.ConvexView` say what it may look at.
+    parameters : ndarray
+        What the function finds in `view.parameters`.
+    widths : bool
+        Whether it looks at `view.squares`.
+    basis : str
+        How D_k is chosen.
+    """
+
+    function: Callable[..., Any]
+    parameters: Array
+    widths: bool = False
+    basis: str = "pivoted-qr"
+
+
+def why_not(world: World, strategy: Strategy) -> str | None:
+    """Return why the compiled engine cannot serve, or None if it can."""
+    if type(world.noise) not in NOISES:
+        return f"it knows Gaussian, uniform and Bernoulli noise, not {world.noise!r}"
+    if type(world.arms) not in SETS:
+        return f"it has no compiled support points for {type(world.arms).__name__}"
+    if not isinstance(strategy, LinearStrategy):
+        return f"{type(strategy).__name__} is no LinearStrategy"
+    if world.arms.radius**2 > LARGEST * strategy.ridge:
+        return (
+            f"arms as long as {world.arms.radius:.3g} would cost it accuracy with a ridge of "
+            f"{strategy.ridge:g}: scale the features"
+        )
+    if type(strategy).update is not LinearStrategy.update:
+        return f"{type(strategy).__name__} has an update of its own"
+    if type(strategy).aim is not LinearStrategy.aim:
+        return f"{type(strategy).__name__} has an aim of its own"
+    if not hasattr(strategy, "compiled_rule") and unchanged_family(strategy) is None:
+        return f"{type(strategy).__name__} offers no compiled_rule"
+    return None
+
+
+def unchanged_family(strategy: LinearStrategy) -> type[LinearStrategy] | None:
+    """Return the family of the library whose choice this strategy makes unchanged."""
+    for family in (EpsilonGreedy, Ellipsoidal):
+        if isinstance(strategy, family) and type(strategy).select is family.select:
+            return family
+    return None
+
+
+def run(
+    world: World,
+    tables: Tables | None,
+    strategy: LinearStrategy,
+    checkpoints: NDArray[np.int64],
+    horizon: int,
+    noise_rng: np.random.Generator,
+    strategy_rng: np.random.Generator,
+) -> Record:
+    """Return what one strategy did in one world, exactly as the reference engine would."""
+    rule = _rule(strategy, world.arms, horizon)
+    noise = NOISES.index(type(world.noise)), world.noise.scale, noise_rng, strategy_rng
+    if tables is not None:
+        return _run_finite(tables, strategy, rule, noise, checkpoints, horizon)
+    return _run_convex(world, strategy, rule, noise, checkpoints, horizon)
+
+
+def _run_finite(
+    tables: Tables,
+    strategy: LinearStrategy,
+    rule: CompiledRule,
+    noise: tuple[Any, ...],
+    checkpoints: NDArray[np.int64],
+    horizon: int,
+) -> Record:
+    learn = tables.whole if strategy.learns_on == "arm" else tables.projected
+    aim = tables.whole if strategy.aims_at == "return" else tables.projected
+    out = np.empty((3, len(checkpoints)))
+    share = _loop(rule.function, finite=True)(
+        rule.widths,
+        learn is aim,
+        strategy.ridge,
+        *learn,
+        *aim,
+        tables.basis(rule.basis),
+        rule.parameters,
+        tables.means,
+        tables.gaps,
+        tables.return_gaps,
+        tables.is_best,
+        *noise,
+        checkpoints,
+        horizon,
+        FOUND_BEST_WINDOW,
+        out,
+    )
+    return Record(out[0], out[1], out[2], bool(share > FOUND_BEST_SHARE))
+
+
+def _run_convex(
+    world: World,
+    strategy: LinearStrategy,
+    rule: CompiledRule,
+    noise: tuple[Any, ...],
+    checkpoints: NDArray[np.int64],
+    horizon: int,
+) -> Record:
+    assert isinstance(world.arms, ConvexSet)
+    assert world.theta is not None
+    P, whole = world.subspace.matrix, np.eye(world.arms.d)
+    out = np.empty((2, len(checkpoints)))
+    _loop(rule.function, finite=False)(
+        whole if strategy.learns_on == "arm" else P,
+        whole if strategy.aims_at == "return" else P,
+        strategy.ridge,
+        world.theta,
+        world.subspace.project(world.theta),
+        world.best_return,
+        world.best_reward,
+        world.arms.basis(rule.basis),
+        world.arms.spanning_points,
+        _region(world.arms),
+        rule.parameters,
+        *noise,
+        checkpoints,
+        horizon,
+        out,
+    )
+    return Record(out[0], out[1], None, None)
+
+
+def _rule(strategy: LinearStrategy, arms: DecisionSet, horizon: int) -> CompiledRule:
+    offered = getattr(strategy, "compiled_rule", None)
+    if offered is not None:
+        rule: CompiledRule = offered(arms, horizon)
+        return rule
+    if isinstance(strategy, EpsilonGreedy):
+        k = len(arms.basis_arms(strategy.basis))
+        coins = epsilons(strategy, k, arms.size, horizon)
+        return CompiledRule(EpsilonGreedy.select, coins, basis=strategy.basis)
+    assert isinstance(strategy, Ellipsoidal)
+    radii = _radii(strategy, arms.d, arms.size, horizon)
+    return CompiledRule(Ellipsoidal.select, radii, widths=True)
+
+
+@lru_cache(maxsize=32)
+def epsilons(strategy: EpsilonGreedy, k: int, size: float, horizon: int) -> Array:
+    """Return epsilon_1 to epsilon_horizon, each checked where the schedule is a user's."""
+    epsilon = strategy.epsilon_for(k, math.isfinite(size))
+    return np.array([epsilon(t) for t in range(1, horizon + 1)])
+
+
+@lru_cache(maxsize=32)
+def _radii(strategy: Ellipsoidal, d: int, size: float, horizon: int) -> Array:
+    return np.array([strategy.radius_for(t, d, size) for t in range(1, horizon + 1)])
+
+
+@lru_cache(maxsize=64)
+def _loop(function: Callable[..., Any], finite: bool) -> Any:
+    """Return the compiled loop around a rule; the library's own are kept on disk."""
+    from projbandits.simulation.kernels import convex, rules, steps
+
+    own = {
+        (EpsilonGreedy.select, True): rules.greedy_steps,
+        (EpsilonGreedy.select, False): rules.greedy_points,
+        (Ellipsoidal.select, True): rules.optimistic_steps,
+        (Ellipsoidal.select, False): rules.optimistic_points,
+    }
+    if (function, finite) in own:
+        return own[function, finite]
+    return rules.bind_rule(steps.steps if finite else convex.convex_steps, function)
+
+
+def _region(arms: ConvexSet) -> Any:
+    from projbandits.simulation.kernels import support
+
+    d = arms.d
+    none, no_axes = np.zeros(d), np.zeros((d, d))
+    if isinstance(arms, EntropyBall):
+        start = 1.0 + lambertw(arms.bound + (d - 1) / math.e).real
+        return support.Region(support.ENTROPY, arms.bound, none, none, no_axes, np.array([start]))
+    if isinstance(arms, Ball):
+        return support.Region(support.BALL, arms.reach, arms.center, none, no_axes, none)
+    if isinstance(arms, Ellipsoid):
+        return support.Region(
+            support.ELLIPSOID, 0.0, arms.center, arms.lengths, np.array(arms.axes, order="C"), none
+        )
+    assert isinstance(arms, Box)
+    return support.Region(support.BOX, 0.0, arms.lower, arms.upper, no_axes, none)

@@ -1,0 +1,1 @@
+"""Compiled loops; the only part of the package that imports numba."""

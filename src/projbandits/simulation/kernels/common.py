@@ -1,0 +1,97 @@
+"""What the kernels share: argmax, the rank-one update, noise, and the counts over a window."""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+GAUSSIAN, UNIFORM, BERNOULLI = 0, 1, 2
+LANES = 8
+
+
+@njit(nogil=True)
+def argmax(values, lanes):  # type: ignore[no-untyped-def]
+    """Return the first position of the largest value; `lanes` is scratch for eight of them.
+
+    A running maximum cannot be vectorised without reordering, so eight run side by side.
+    """
+    n = values.size
+    whole = n - n % LANES
+    if whole == 0:
+        first = 0
+        for j in range(1, n):
+            if values[j] > values[first]:
+                first = j
+        return first
+    for k in range(LANES):
+        lanes[k] = values[k]
+    for j in range(LANES, whole, LANES):
+        for k in range(LANES):
+            x = values[j + k]
+            y = lanes[k]
+            lanes[k] = x if x > y else y
+    largest = lanes[0]
+    for k in range(1, LANES):
+        if lanes[k] > largest:
+            largest = lanes[k]
+    for j in range(whole, n):
+        if values[j] > largest:
+            largest = values[j]
+    first = 0
+    while values[first] != largest:
+        first += 1
+    return first
+
+
+@njit(nogil=True)
+def observe(noise, mean, scale, rng):  # type: ignore[no-untyped-def]
+    """Return one observation, drawn as the classes of `problems.noise` draw it."""
+    if noise == GAUSSIAN:
+        return mean + scale * rng.standard_normal()
+    if noise == UNIFORM:
+        return mean + scale * math.sqrt(3.0) * (2.0 * rng.random() - 1.0)
+    width = 2.0 * scale
+    lower = math.floor(mean / width)
+    return width * (lower + (1.0 if rng.random() < mean / width - lower else 0.0))
+
+
+@njit(nogil=True)
+def direction(inverse, theta, f, v):  # type: ignore[no-untyped-def]
+    """Fill v = V^-1 f and return q = <f, v> and p = <f, theta-hat>."""
+    d = f.size
+    v[:] = 0.0
+    for b in range(d):
+        fb = f[b]
+        for a in range(d):
+            v[a] += fb * inverse[b, a]
+    q = 0.0
+    p = 0.0
+    for a in range(d):
+        q += v[a] * f[a]
+        p += theta[a] * f[a]
+    return q, p
+
+
+@njit(nogil=True)
+def move(inverse, theta, c, w, v, u):  # type: ignore[no-untyped-def]
+    """Move theta-hat by c v and V^-1 by -w v v^T, symmetric to the last bit; u is scratch."""
+    d = v.size
+    root = math.sqrt(w)
+    for a in range(d):
+        theta[a] += c * v[a]
+        u[a] = root * v[a]
+    for a in range(d):
+        ua = u[a]
+        for b in range(d):
+            inverse[a, b] -= ua * u[b]
+
+
+@njit(nogil=True)
+def products(matrix_T, v, out):  # type: ignore[no-untyped-def]
+    """Fill out with <row_j, v> for each row of a matrix given by its transpose."""
+    out[:] = 0.0
+    for a in range(v.size):
+        va = v[a]
+        for j in range(out.size):
+            out[j] += va * matrix_T[a, j]

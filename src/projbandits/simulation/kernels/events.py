@@ -1,0 +1,199 @@
+"""The event engine's kernel: an epsilon_t-greedy trial that visits only the steps that decide.
+
+The derivation is in docs/event-engine.md, whose names are used here.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from projbandits.simulation.kernels.common import LANES, argmax, direction, move, products
+
+NEGLIGIBLE = -math.log(1e-18)
+DEPTH = 70  # a block of 2^63 steps halves 63 times
+
+
+@njit(nogil=True)
+def next_exploration(t, last, scale, exponent, rng):  # type: ignore[no-untyped-def]
+    """Return the first step from t on that explores, or last + 1, for min(1, scale / t^exponent).
+
+    Thinning: propose by a geometric jump with the epsilon at hand, which bounds all later ones,
+    and accept with the ratio of the epsilon there to it.
+    """
+    while t <= last:
+        bound = min(1.0, scale / math.pow(t, exponent))
+        if bound <= 0.0:
+            return last + 1
+        if bound < 1.0:
+            jump = math.log(1.0 - rng.random()) / math.log1p(-bound)
+            if jump > last - t:
+                return last + 1
+            t += int(jump)
+        if rng.random() * bound < min(1.0, scale / math.pow(t, exponent)):
+            return t
+        t += 1
+    return last + 1
+
+
+@njit(nogil=True)
+def lead(scores, slopes, i):  # type: ignore[no-untyped-def]
+    """Return the interval of c in which arm i leads, and whether each end is excluded.
+
+    The score of arm j is scores[j] + slopes[j] c; at an end another arm draws level, and a tie
+    goes to the lower index.
+    """
+    low, high = -np.inf, np.inf
+    low_open, high_open = False, False
+    for j in range(scores.size):
+        slope = slopes[j] - slopes[i]
+        ahead = scores[i] - scores[j]
+        if slope > 0.0:
+            end = ahead / slope
+            if end < high:
+                high, high_open = end, j < i
+            elif end == high and j < i:
+                high_open = True
+        elif slope < 0.0:
+            end = ahead / slope
+            if end > low:
+                low, low_open = end, j < i
+            elif end == low and j < i:
+                low_open = True
+    return low, high, low_open, high_open
+
+
+@njit(nogil=True)
+def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, rng):  # type: ignore[no-untyped-def]
+    """Pull one arm until c = S / (1 + m q) leaves [low, high], at most `most` times.
+
+    Returns the number of pulls m and the sum S of what they brought beyond the prediction.
+    `ends` and `sums` are scratch: the right ends of the blocks still to be looked at, the next on
+    top, and the values of S drawn for them.
+    """
+    m, S = 0, 0.0
+    top = 0
+    ends[0] = most
+    sums[0] = most * drift + sd * math.sqrt(most) * rng.standard_normal()
+    while top >= 0:
+        end, T = ends[top], sums[top]
+        width = end - m
+        if width == 1:
+            m, S = end, T
+            top -= 1
+            c = S / (1.0 + m * q)
+            if c < low or c > high or (low_open and c == low) or (high_open and c == high):
+                break
+            continue
+        below = high * (1.0 + m * q) - S
+        below_end = high * (1.0 + end * q) - T
+        above = S - low * (1.0 + m * q)
+        above_end = T - low * (1.0 + end * q)
+        least = 0.5 * NEGLIGIBLE * width * sd * sd
+        if (
+            below > 0.0
+            and below_end > 0.0
+            and above > 0.0
+            and above_end > 0.0
+            and below * below_end >= least
+            and above * above_end >= least
+        ):
+            m, S = end, T
+            top -= 1
+            continue
+        half = width // 2
+        spread = sd * math.sqrt(half * ((width - half) / width))
+        top += 1
+        ends[top] = m + half
+        sums[top] = S + (T - S) * (half / width) + spread * rng.standard_normal()
+    return m, S
+
+
+@njit(nogil=True)
+def events(  # type: ignore[no-untyped-def]
+    penalty,
+    learn,
+    aim_T,
+    basis,
+    scale,
+    exponent,
+    explorations,
+    means,
+    gaps,
+    return_gaps,
+    is_best,
+    sd,
+    noise_rng,
+    rng,
+    steps,
+    out,
+    pulls,
+    totals,
+    inverse,
+    theta,
+):
+    """Play one trial; fill `out` (3 x steps) with regret, return regret and best plays so far.
+
+    `explorations` holds the exploring steps, drawn beforehand, if exponent is negative. `pulls`,
+    `totals`, `inverse` and `theta` are filled too.
+    """
+    K, d = learn.shape
+    horizon = steps[-1]
+    scores = np.zeros(K)
+    slopes = np.empty(K)
+    v = np.empty(d)
+    u = np.empty(d)
+    lanes = np.empty(LANES)
+    ends = np.empty(DEPTH, np.int64)
+    sums = np.empty(DEPTH)
+    inverse[:] = np.eye(d) / penalty
+    theta[:] = 0.0
+    pulls[:] = 0
+    totals[:] = 0.0
+    regret, return_regret, best_plays = 0.0, 0.0, 0
+    due = 0
+    drawn = 0
+    t = 1
+    tau = 0
+    while t <= horizon:
+        if tau < t:
+            if exponent >= 0.0:
+                tau = next_exploration(t, horizon, scale, exponent, rng)
+            elif drawn < explorations.size:
+                tau = explorations[drawn]
+                drawn += 1
+            else:
+                tau = horizon + 1
+        if t == tau:
+            i = basis[int(rng.random() * basis.size)]
+            most = 1
+        else:
+            i = argmax(scores, lanes)
+            most = tau - t
+        q, p = direction(inverse, theta, learn[i], v)
+        products(aim_T, v, slopes)
+        if most == 1:
+            m, S = 1, means[i] - p + sd * noise_rng.standard_normal()
+        else:
+            low, high, low_open, high_open = lead(scores, slopes, i)
+            m, S = stretch(
+                most, means[i] - p, sd, q, low, high, low_open, high_open, ends, sums, noise_rng
+            )
+        c = S / (1.0 + m * q)
+        move(inverse, theta, c, m / (1.0 + m * q), v, u)
+        for j in range(K):
+            scores[j] += c * slopes[j]
+        pulls[i] += m
+        totals[i] += S + m * p
+        while due < steps.size and steps[due] < t + m:
+            played = steps[due] - t + 1
+            out[0, due] = regret + gaps[i] * played
+            out[1, due] = return_regret + return_gaps[i] * played
+            out[2, due] = best_plays + (played if is_best[i] else 0)
+            due += 1
+        regret += gaps[i] * m
+        return_regret += return_gaps[i] * m
+        best_plays += m if is_best[i] else 0
+        t += m

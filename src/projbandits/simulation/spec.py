@@ -1,0 +1,81 @@
+"""What is to be simulated, checked and complete: a result depends on this and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import NDArray
+
+from projbandits.problems import Problem
+from projbandits.strategies import Strategy
+
+
+@dataclass(frozen=True, eq=False)
+class Spec:
+    """A problem, strategies with their engines, and the size of the simulation."""
+
+    problem: Problem
+    strategies: tuple[Strategy, ...]
+    engines: tuple[str, ...]
+    trials: int
+    horizon: int
+    seed: int
+    steps: NDArray[np.int64]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The strategies' labels."""
+        return tuple(repr(strategy) for strategy in self.strategies)
+
+
+def checked_strategies(strategies: Strategy | Iterable[Strategy]) -> tuple[Strategy, ...]:
+    """Return the strategies, each with a label of its own."""
+    if isinstance(strategies, Strategy) and not isinstance(strategies, type):
+        strategies = [strategies]
+    if not isinstance(strategies, Iterable):
+        raise TypeError(f"strategies must be a strategy or several, got {strategies!r}")
+    chosen = list(strategies)
+    if not chosen:
+        raise ValueError("strategies must hold at least one strategy, got none")
+    for strategy in chosen:
+        if not isinstance(strategy, Strategy) or isinstance(strategy, type):
+            hint = ": did you forget the brackets?" if isinstance(strategy, type) else ""
+            raise TypeError(f"strategies must hold strategies only, got {strategy!r}{hint}")
+    labels = tuple(repr(strategy) for strategy in chosen)
+    for label in labels:
+        if " at 0x" in label:
+            raise ValueError(
+                f"strategies must have labels that last, got {label!r}: give the class, or its "
+                "schedule, a __repr__"
+            )
+        if labels.count(label) > 1:
+            raise ValueError(
+                f"strategies must have distinct labels, got {label!r} twice: change a parameter, "
+                "or give schedule functions names of their own"
+            )
+    return tuple(chosen)
+
+
+def checked_steps(checkpoints: npt.ArrayLike | None, horizon: int) -> NDArray[np.int64]:
+    """Return the steps to record, by default about 200 spread over both kinds of axis."""
+    if checkpoints is None:
+        spread = np.concatenate([np.geomspace(1, horizon, 100), np.linspace(0, horizon, 101)[1:]])
+        return np.unique(np.clip(np.rint(spread), 1, horizon).astype(np.int64))
+    given = np.asarray(checkpoints)
+    if given.ndim != 1 or given.size == 0 or not np.issubdtype(given.dtype, np.number):
+        raise ValueError(f"checkpoints must be a list of steps, got {checkpoints!r}")
+    steps = given.astype(np.int64)
+    if (steps != given).any():
+        raise ValueError(f"checkpoints must be whole steps, got {given[steps != given][0]}")
+    if steps.min() < 1 or steps.max() > horizon:
+        wrong = steps[(steps < 1) | (steps > horizon)][0]
+        raise ValueError(f"checkpoints must lie in 1 to the horizon {horizon}, got {wrong}")
+    if (np.diff(steps) <= 0).any():
+        i = int((np.diff(steps) <= 0).argmax())
+        raise ValueError(
+            f"checkpoints must increase, got {steps[i]} before {steps[i + 1]}: sort them"
+        )
+    return steps

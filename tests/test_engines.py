@@ -1,0 +1,259 @@
+"""The engines mean the same: compiled equals reference, events equals it in distribution."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import projbandits as pb
+from projbandits.problems import Bernoulli, Problem, Uniform
+from projbandits.simulation import events
+from projbandits.simulation.streams import stream
+from projbandits.simulation.tables import Tables
+from projbandits.strategies import LinearStrategy
+
+FIVE: list[LinearStrategy] = [
+    pb.GENTRY(),
+    pb.CURSE(alpha=0.3, basis="first"),
+    pb.REGRET(ridge=2.0),
+    pb.UE(alpha=0.3),
+    pb.ProjectedUE(),
+]
+U3 = pb.Subspace.coordinates([0, 1], d=3)
+THETA = [1.0, 0.5, -0.7]
+
+
+def given(arms: Any, subspace: pb.Subspace = U3, **options: Any) -> Problem:
+    return pb.problems.instance(arms, theta=THETA, subspace=subspace, **options)
+
+
+TWINS = np.random.default_rng(0).uniform(-1, 1, size=(5, 3))[[0, 1, 1, 2, 3, 4, 0]]
+PLANE = np.random.default_rng(1).uniform(-1, 1, size=(6, 2)) @ np.eye(2, 3)
+FINITE: dict[str, Problem] = {
+    "setting-a": pb.problems.random_arms(),
+    "setting-b": pb.problems.random_arms(subspace="coordinates"),
+    "uniform": pb.problems.random_arms(noise=Uniform(0.5)),
+    "bernoulli": pb.problems.random_arms(noise=Bernoulli(0.5)),
+    "no-noise": pb.problems.random_arms(noise=0.0),
+    "wine": pb.problems.wine(arms=40),
+    "twins": given(TWINS),
+    "zero-arm": given(np.vstack([np.zeros(3), np.eye(3)])),
+    "k-below-d": given(PLANE),
+    "single": given([[1.0, 2.0, 0.0]], pb.Subspace.span([[1.0], [2.0], [0.0]])),
+}
+CONVEX: dict[str, Problem] = {
+    "setting-c": pb.problems.entropy_ball(),
+    "entropy-below-0": pb.problems.entropy_ball(bound=-0.5),
+    "ball": given(pb.Ball(3)),
+    "ball-centred": given(pb.Ball(3, center=[1.0, 2.0, 0.0]), noise=Uniform()),
+    "ellipsoid": given(pb.Ellipsoid([[2.0, 0.5, 0], [0.5, 1.0, 0], [0, 0, 4.0]], center=[1, 0, 0])),
+    "box": given(pb.Box([-1.0, 0.0, -1.0], [1.0, 1.0, 2.0]), noise=Bernoulli()),
+}
+
+
+def run(problem: Problem, strategies: Any, engine: str, **options: Any) -> pb.Result:
+    return pb.simulate(problem, strategies, engine=engine, progress=False, **options)
+
+
+@pytest.mark.parametrize("name", FINITE)
+def test_compiled_plays_the_same_arms_as_reference(name: str) -> None:
+    # The same streams, so the same choices: with distinct gaps, equal regret at each step.
+    size = {"trials": 3, "horizon": 250, "checkpoints": range(1, 251)}
+    one = run(FINITE[name], FIVE, "reference", **size)
+    other = run(FINITE[name], FIVE, "compiled", **size)
+    np.testing.assert_allclose(other.regret, one.regret, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(other.return_regret, one.return_regret, rtol=1e-10, atol=1e-10)
+    assert np.array_equal(other.best_share, one.best_share)  # type: ignore[arg-type]
+    assert np.array_equal(other.found_best, one.found_best)  # type: ignore[arg-type]
+    assert set(other.engines) == {"compiled"}
+
+
+@pytest.mark.parametrize("name", CONVEX)
+def test_compiled_plays_the_same_points_as_reference(name: str) -> None:
+    size = {"trials": 2, "horizon": 50}
+    one = run(CONVEX[name], FIVE, "reference", **size)
+    other = run(CONVEX[name], FIVE, "compiled", **size)
+    # A maximum known to 1e-10 in height is known to about 1e-5 in place.
+    tolerance = 1e-4 * np.abs(one.regret).max()
+    np.testing.assert_allclose(other.regret, one.regret, atol=tolerance)
+    np.testing.assert_allclose(other.return_regret, one.return_regret, atol=2 * tolerance)
+
+
+GREEDY = [pb.GENTRY(), pb.CURSE(alpha=0.5), pb.REGRET(alpha=2.0, schedule="smooth")]
+LEVEL = 1e-4
+
+
+@pytest.mark.parametrize(
+    "name", ["setting-a", "setting-b", "no-noise", "wine", "twins", "zero-arm", "k-below-d"]
+)
+def test_events_agree_with_steps_in_distribution(name: str) -> None:
+    # 2,000 trials each, other seeds, the compiled loop standing for the reference, which it equals
+    # above. Kolmogorov and Smirnov's two-sample test of both regrets at two steps, and Fisher's of
+    # the share that found the best arm; each at level 1e-4, 15 tests for each of 7 worlds.
+    size = {"trials": 2000, "horizon": 500, "checkpoints": [100, 500]}
+    steps = run(FINITE[name], GREEDY, "compiled", seed=1, **size)
+    skips = run(FINITE[name], GREEDY, "events", seed=2, **size)
+    assert steps.found_best is not None
+    assert skips.found_best is not None
+    for i in range(len(GREEDY)):
+        for one, other in (
+            (steps.regret, skips.regret),
+            (steps.return_regret, skips.return_regret),
+        ):
+            for checkpoint in (0, 1):
+                a, b = one[i, :, checkpoint], other[i, :, checkpoint]
+                assert stats.ks_2samp(a.round(9), b.round(9)).pvalue > LEVEL
+        found = [[f[i].sum(), (~f[i]).sum()] for f in (steps.found_best, skips.found_best)]
+        assert stats.fisher_exact(np.array(found)).pvalue > LEVEL
+
+
+def test_events_would_be_told_from_a_strategy_that_explores_a_quarter_more() -> None:
+    size = {"trials": 2000, "horizon": 500, "checkpoints": [500]}
+    steps = run(FINITE["setting-a"], pb.GENTRY(alpha=1.0), "compiled", seed=1, **size)
+    skips = run(FINITE["setting-a"], pb.GENTRY(alpha=1.25), "events", seed=2, **size)
+    assert stats.ks_2samp(steps.regret[0, :, 0], skips.regret[0, :, 0]).pvalue < LEVEL
+
+
+@pytest.mark.parametrize("name", [n for n in FINITE if n not in ("uniform", "bernoulli")])
+def test_without_noise_and_coins_events_equal_reference_exactly(name: str) -> None:
+    # No exploration and no noise leave nothing to chance.
+    world = FINITE[name].world(np.random.default_rng(5))
+    still = pb.problems.Instance(
+        pb.problems.World(
+            world.arms,
+            world.subspace,
+            pb.problems.Gaussian(0.0),
+            returns=world.returns,
+            rewards=world.rewards,
+        )
+    )
+    strategies = [pb.GENTRY(schedule=never), pb.CURSE(schedule=never), pb.REGRET(schedule=never)]
+    size = {"trials": 1, "horizon": 300, "checkpoints": range(1, 301)}
+    one, other = (
+        run(still, strategies, "reference", **size),
+        run(still, strategies, "events", **size),
+    )
+    np.testing.assert_allclose(other.regret, one.regret, rtol=1e-9, atol=1e-9)
+    assert np.array_equal(other.best_share, one.best_share)  # type: ignore[arg-type]
+
+
+def never(t: int) -> float:
+    return 0.0
+
+
+def always(t: int) -> float:
+    return 0.3
+
+
+def test_a_constant_schedule_explores_at_its_rate() -> None:
+    problem = given(np.eye(3))
+    strategies = [pb.GENTRY(schedule=always)]
+    size = {"trials": 2000, "horizon": 300, "checkpoints": [300]}
+    one, other = (
+        run(problem, strategies, "compiled", seed=1, **size),
+        run(problem, strategies, "events", seed=2, **size),
+    )
+    assert (
+        stats.ks_2samp(one.regret[0, :, 0].round(9), other.regret[0, :, 0].round(9)).pvalue > LEVEL
+    )
+
+
+def test_a_horizon_of_one_is_one_step() -> None:
+    result = run(pb.problems.random_arms(), GREEDY, "events", trials=20, horizon=1)
+    assert result.steps.tolist() == [1]
+    assert (result.regret >= 0).all()
+
+
+def test_checkpoints_do_not_change_a_run_of_events() -> None:
+    few = run(
+        pb.problems.random_arms(), GREEDY, "events", trials=5, horizon=5000, checkpoints=[700, 5000]
+    )
+    many = run(pb.problems.random_arms(), GREEDY, "events", trials=5, horizon=5000)
+    at = np.searchsorted(many.steps, 5000)
+    np.testing.assert_allclose(few.regret[..., 1], many.regret[..., at])
+    assert np.array_equal(few.found_best, many.found_best)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("horizon", [1000, 10**6, 10**9])
+@pytest.mark.parametrize("strategy", [pb.GENTRY(), pb.REGRET(alpha=5.0)], ids=repr)
+def test_the_belief_is_the_ridge_solution_of_the_pulls(
+    strategy: LinearStrategy, horizon: int
+) -> None:
+    for trial in range(5):
+        world = pb.problems.random_arms().world(stream(0, trial, "world"))
+        tables = Tables(world)
+        steps = np.array([horizon])
+        rngs = stream(0, trial, "noise"), stream(0, trial, "strategy")
+        assert isinstance(strategy, pb.GENTRY | pb.REGRET)
+        _, trace = events.run(tables, strategy, steps, horizon, *rngs)
+        assert trace.pulls.sum() == horizon
+        learn = (tables.whole if strategy.learns_on == "arm" else tables.projected)[0]
+        V = np.eye(10) + (learn.T * trace.pulls) @ learn
+        theta = np.linalg.solve(V, learn.T @ trace.totals)
+        exact = np.linalg.inv(V)
+        size = np.sqrt(np.diag(exact))
+        assert (trace.inverse == trace.inverse.T).all()
+        assert np.linalg.eigvalsh(trace.inverse)[0] > 0
+        # Both sides lose the condition number of V, which grows with the horizon.
+        np.testing.assert_allclose(trace.inverse, exact, atol=1e-15 * horizon + 1e-12)
+        assert np.abs((trace.theta - theta) / size).max() < 1e-2 / math.sqrt(1e-3 * horizon) + 1e-4
+
+
+def test_auto_takes_the_fastest_engine_that_is_exact() -> None:
+    names = {
+        "events": run(FINITE["setting-a"], pb.GENTRY(), "auto", trials=1, horizon=5),
+        "compiled": run(FINITE["uniform"], [pb.GENTRY(), pb.UE()], "auto", trials=1, horizon=5),
+        "reference": run(
+            given(pb.Polytope(np.vstack([np.eye(3), -np.eye(3)]), np.ones(6))),
+            pb.GENTRY(),
+            "auto",
+            trials=1,
+            horizon=5,
+        ),
+    }
+    for name, result in names.items():
+        assert set(result.engines) == {name}
+
+
+@pytest.mark.parametrize(
+    ("engine", "problem", "strategy", "reason"),
+    [
+        ("events", "setting-a", pb.UE(), "UE is not epsilon_t-greedy"),
+        ("events", "uniform", pb.GENTRY(), "it needs Gaussian noise, got Uniform"),
+        ("events", "setting-c", pb.GENTRY(), "it needs finitely many arms, got EntropyBall"),
+        ("compiled", "polytope", pb.GENTRY(), "no compiled support points for Polytope"),
+        ("compiled", "large", pb.GENTRY(), "would cost it accuracy"),
+    ],
+)
+def test_an_engine_that_cannot_serve_says_why(
+    engine: str, problem: str, strategy: LinearStrategy, reason: str
+) -> None:
+    others = {
+        "polytope": given(pb.Polytope(np.vstack([np.eye(3), -np.eye(3)]), np.ones(6))),
+        "large": given(1e6 * np.eye(3)),
+    }
+    with pytest.raises(ValueError, match=f"engine '{engine}' cannot run .* here: .*{reason}"):
+        run({**FINITE, **CONVEX, **others}[problem], strategy, engine, trials=1, horizon=5)
+
+
+class Changed(pb.GENTRY):
+    """GENTRY with a choice of its own, which no kernel knows."""
+
+    def select(self, state: pb.State, arms: pb.DecisionSet, rng: np.random.Generator) -> pb.Choice:
+        return pb.Choice(arms.basis_arms()[0], 1.0)
+
+
+def test_a_strategy_that_changes_the_choice_is_not_run_as_its_parent() -> None:
+    assert run(FINITE["twins"], Changed(), "auto", trials=1, horizon=5).engines == ("reference",)
+    with pytest.raises(ValueError, match="Changed offers no compiled_rule"):
+        run(FINITE["twins"], Changed(), "compiled", trials=1, horizon=5)
+
+
+def test_ten_to_the_nine_steps_take_no_longer_than_looking_up() -> None:
+    result = run(
+        pb.problems.random_arms(), pb.GENTRY(alpha=3.0), "events", trials=20, horizon=10**9
+    )
+    assert (np.diff(result.regret, axis=-1) >= 0).all()
+    assert result.regret.max() < 10**10
