@@ -211,8 +211,9 @@ def _region(arms: ConvexSet) -> Any:
     d = arms.d
     none, no_axes = np.zeros(d), np.zeros((d, d))
     if isinstance(arms, EntropyBall):
-        start = 1.0 + lambertw(arms.bound + (d - 1) / math.e).real
-        return support.Region(support.ENTROPY, arms.bound, none, none, no_axes, np.array([start]))
+        most = 1.0 + lambertw(arms.bound + (d - 1) / math.e).real
+        warm = np.array([most, most])
+        return support.Region(support.ENTROPY, arms.bound, none, none, no_axes, warm)
     if isinstance(arms, Ball):
         return support.Region(support.BALL, arms.reach, arms.center, none, no_axes, none)
     if isinstance(arms, Ellipsoid):

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from numba import njit
 
+SOURCES = sorted(Path(__file__).parent.glob("*.py"))
+DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:12]
+"""What the kernels are made of; see `bind`."""
+
 GAUSSIAN, UNIFORM, BERNOULLI = 0, 1, 2
 LANES = 8
+
+
+def bind(function: Callable[..., Any], name: str, *, keep: bool = True, **names: Any) -> Any:
+    """Return a kernel compiled from a plain function with some global names bound, kept on disk.
+
+    A rule passed to a loop as an argument would be called through a pointer, and numba keeps no
+    loop on disk that takes one. Bound as a global it is inlined. numba looks only at the file of
+    the outermost function to tell whether what it kept is stale, so the digest of all files is
+    part of the name under which it is kept.
+    """
+    bound = types.FunctionType(function.__code__, {**function.__globals__, **names}, name)
+    bound.__qualname__ = f"{name}_{DIGEST}"
+    bound.__module__ = function.__module__
+    return njit(nogil=True, cache=keep)(bound)
 
 
 @njit(nogil=True)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from projbandits.simulation.kernels.common import LANES, argmax, direction, move, products
+from projbandits.simulation.kernels.common import LANES, argmax, bind, direction, move, products
 
 NEGLIGIBLE = -math.log(1e-18)
 DEPTH = 70  # a block of 2^63 steps halves 63 times
@@ -111,8 +111,7 @@ def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, rng)
     return m, S
 
 
-@njit(nogil=True)
-def events(  # type: ignore[no-untyped-def]
+def _events(  # type: ignore[no-untyped-def]
     penalty,
     learn,
     aim_T,
@@ -197,3 +196,6 @@ def events(  # type: ignore[no-untyped-def]
         return_regret += return_gaps[i] * m
         best_plays += m if is_best[i] else 0
         t += m
+
+
+events = bind(_events, "events")

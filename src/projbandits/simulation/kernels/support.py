@@ -28,8 +28,9 @@ class Region(NamedTuple):
         The ellipsoid's half-axes, or the box's upper bounds.
     axes : ndarray of shape (d, d)
         The directions of the ellipsoid's axes, one a column.
-    warm : ndarray of shape (1,)
-        The root that the entropy ball's last support point had: where Newton starts next.
+    warm : ndarray of shape (2,)
+        For the entropy ball: the root of its last support point, where Newton starts next, and
+        the largest root there can be.
     """
 
     kind: int
@@ -107,8 +108,9 @@ def _entropy(bound, warm, c, x):  # type: ignore[no-untyped-def]
             x[a] = math.exp(-1.0) if c[a] == 0.0 and bound < 0.0 else 0.0
         return
     scale = largest if largest > 0.0 else -nearest
-    low, high = 0.0, np.inf
-    s = warm[0] if largest > 0.0 else 1.0
+    low, high, s = 0.0, np.inf, 1.0
+    if largest > 0.0:
+        s, high = warm
     for _ in range(200):
         excess, slope = -bound, 0.0
         for a in range(d):
