@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: help setup reproduce test lint unit stability clean
+.PHONY: help setup reproduce test lint stability picture clean
 
 help:
 	@echo "make reproduce   set everything up and run setting a of the paper, small, into out/"
 	@echo "make test        set everything up and run every check"
 	@echo "make stability   measure the ridge estimate's round-off over ten million updates"
+	@echo "make picture     run make reproduce and put its figure into the README"
 	@echo "make clean       remove what the other targets made"
 
 setup: $(VENV)/.ready
@@ -30,10 +31,13 @@ lint: setup
 	$(BIN)/lint-imports
 
 test: lint
-	MPLBACKEND=agg $(BIN)/python -m pytest --numprocesses 2
+	MPLBACKEND=agg $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+
+picture: reproduce
+	cp out/fig-a.png docs/images/fig-a.png
 
 stability: setup
 	$(BIN)/python -m benchmarks.ridge_stability
 
 clean:
-	rm -rf $(VENV) out build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) out build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

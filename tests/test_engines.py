@@ -8,8 +8,10 @@ import pytest
 from scipy import stats
 
 import projbandits as pb
+from projbandits.arms import ConvexSet
 from projbandits.problems import Bernoulli, Problem, Uniform
-from projbandits.simulation import events
+from projbandits.simulation import compiled, events
+from projbandits.simulation.kernels.support import support
 from projbandits.simulation.streams import stream
 from projbandits.simulation.tables import Tables
 from projbandits.strategies import LinearStrategy
@@ -79,6 +81,21 @@ def test_compiled_plays_the_same_points_as_reference(name: str) -> None:
     tolerance = 1e-4 * np.abs(one.regret).max()
     np.testing.assert_allclose(other.regret, one.regret, atol=tolerance)
     np.testing.assert_allclose(other.return_regret, one.return_regret, atol=2 * tolerance)
+
+
+@pytest.mark.parametrize("name", CONVEX)
+def test_compiled_support_points_are_those_of_the_set(name: str) -> None:
+    arms = CONVEX[name].world(np.random.default_rng(0)).arms
+    assert isinstance(arms, ConvexSet)
+    region = compiled._region(arms)
+    rng = np.random.default_rng(1)
+    x = np.empty(arms.d)
+    for i in range(2000):
+        c = rng.normal(size=arms.d) * 10 ** rng.uniform(-6, 6, size=arms.d)
+        c = -np.abs(c) if i % 3 == 0 else c
+        c[rng.integers(arms.d)] *= i % 5 > 0
+        support(region, c, x)
+        np.testing.assert_allclose(x, arms.maximize(c), rtol=1e-8, atol=1e-10)
 
 
 GREEDY = [pb.GENTRY(), pb.CURSE(alpha=0.5), pb.REGRET(alpha=2.0, schedule="smooth")]

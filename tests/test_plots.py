@@ -36,7 +36,8 @@ def test_regret_curves_are_the_means_with_bands() -> None:
         np.testing.assert_allclose(line.get_ydata(), RESULT.curve(label).mean)
         np.testing.assert_allclose(line.get_xdata(), RESULT.steps)
     assert len(ax.collections) == 4
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", "mean projection regret")
+    assert ax.get_xlabel() == "step (5 trials; bands: 95% intervals)"
+    assert ax.get_ylabel() == "mean projection regret"
     assert ax.get_legend() is not None
 
 
@@ -44,13 +45,31 @@ def test_return_regret_and_logarithmic_axes() -> None:
     ax = plots.regret(RESULT, metric="return_regret", log=True)
     assert ax.get_ylabel() == "mean return regret"
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    assert ax.get_xlim() == (1, 50)
 
 
 def test_found_best_is_a_share_of_trials() -> None:
     ax = plots.found_best(RESULT)
     assert ax.get_ylim() == (0, 1)
     drawn = np.asarray(ax.lines[0].get_ydata(), dtype=np.float64)
-    np.testing.assert_allclose(drawn, RESULT.curve(RESULT.strategies[0], "found_best").mean)
+    assert drawn.tolist() == [RESULT.curve(RESULT.strategies[0], "found_best").mean[-1]]
+
+
+def test_found_best_begins_where_the_window_is_full() -> None:
+    result = pb.simulate(
+        pb.problems.random_arms(), pb.GENTRY(), trials=3, horizon=1000, progress=False
+    )
+    x = np.asarray(plots.found_best(result).lines[0].get_xdata(), dtype=np.float64)
+    assert x[0] == result.steps[result.steps >= 200][0]
+
+
+def test_nine_strategies_have_nine_looks_and_any_parameter_can_be_an_axis() -> None:
+    looks = {tuple(str(v) for v in plots._style(i).values()) for i in range(64)}
+    assert len(looks) == 64
+    result = pb.simulate(
+        pb.problems.random_arms(), [pb.GENTRY(), pb.GENTRY(basis="first")], trials=2, horizon=5
+    )
+    assert plots.against(result, "basis").get_xlabel().startswith("basis")
 
 
 def test_regret_against_alpha_has_a_line_for_each_family() -> None:

@@ -155,7 +155,7 @@ BAD: list[tuple[Any, str]] = [
     ),
     (
         lambda: pb.problems.instance(np.eye(3), theta=np.ones(3), subspace=U2),
-        "subspace must fit a space of 2 dimensions, got 3",
+        r"arms must have 2 features, .* got 3",
     ),
     (
         lambda: pb.problems.instance([[0.0, 1.0], [0.0, 2.0]], theta=[1.0, 1.0], subspace=U2),

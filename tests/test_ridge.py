@@ -93,6 +93,10 @@ def test_the_inverse_is_symmetric() -> None:
 def test_bad_input_is_named() -> None:
     with pytest.raises(ValueError, match=r"penalty must be positive, got 0\.0"):
         Ridge.prior(2, penalty=0)
+    with pytest.raises(ValueError, match=r"x must have shape \(2,\), got \(3,\)"):
+        Ridge.prior(2).update([1.0, 2.0, 3.0], 1.0)
+    with pytest.raises(ValueError, match="x and observed must be finite"):
+        Ridge.prior(2).update([np.nan, 0.0], 1.0)
     with pytest.raises(ValueError, match="X must have 2 columns, got 3"):
         Ridge.prior(2).update_many(np.ones((1, 3)), [1.0])
     with pytest.raises(ValueError, match="observed must have length 1"):

@@ -206,6 +206,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"checkpoints": [20, 10]}, ValueError, "must increase, got 20 before 10"),
     ({"checkpoints": [10, 10]}, ValueError, "must increase, got 10 before 10"),
     ({"checkpoints": [1.5]}, ValueError, r"whole steps, got 1\.5"),
+    ({"checkpoints": [1, np.nan]}, ValueError, "whole steps, got nan"),
     ({"checkpoints": []}, ValueError, "checkpoints must be a list of steps"),
     ({"strategies": []}, ValueError, "at least one strategy"),
     ({"strategies": [pb.UE(), pb.UE()]}, ValueError, r"distinct labels, got 'UE\(\)' twice"),

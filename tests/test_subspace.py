@@ -130,7 +130,10 @@ def test_the_direction_outside_is_named() -> None:
         (lambda: pb.Subspace.without("rcae", columns=["race", "age"]), "did you mean 'race'"),
         (lambda: pb.Subspace.without(["a", "b"], columns=["a", "b"]), "leave at least one"),
         (lambda: pb.Subspace.without("a", columns=["a", "b", "b"]), "distinct"),
-        (lambda: pb.Subspace.coordinates([0], d=2).project([1.0, 2.0, 3.0]), "2 dimensions"),
+        (
+            lambda: pb.Subspace.coordinates([0], d=2).project([1.0, 2.0, 3.0]),
+            "x must have 2 features, .* got 3",
+        ),
         (lambda: pb.Subspace.coordinates([0], d=2).project([[1.0, np.inf]]), "finite"),
     ],
 )

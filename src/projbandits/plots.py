@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
@@ -9,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from projbandits._checks import one_of
-from projbandits.results import Result
+from projbandits.results import FOUND_BEST_WINDOW, Result
 
 COLUMN_WIDTH = 3.5
 """The width of one column of a paper, in inches."""
@@ -17,7 +19,7 @@ COLUMN_WIDTH = 3.5
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C8C00")
 """Distinguishable with any colour vision; after the palette of Okabe and Ito."""
 
-LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (7, 2)), (0, (3, 1)))
+LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 2, 1, 2)), (0, (2, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 METRIC_LABELS = {"regret": "projection regret", "return_regret": "return regret"}
 
@@ -56,21 +58,32 @@ def regret(
     one_of("metric", metric, tuple(METRIC_LABELS))
     ax = _curves(result, ax, metric, level)
     ax.set_ylabel(f"mean {METRIC_LABELS[metric]}")
-    ax.yaxis.set_major_formatter(_thousands)
     if log:
         ax.set_xscale("log")
         ax.set_yscale("log")
+        ax.set_xlim(result.steps[0], result.horizon)
     else:
         ax.set_ylim(bottom=0)
+    ax.xaxis.set_major_formatter(_thousands)
+    ax.yaxis.set_major_formatter(_thousands)
     return ax
 
 
 def found_best(result: Result, ax: Axes | None = None, *, level: float = 0.95) -> Axes:
     """Draw the share of trials that found the best arm, over time.
 
-    A trial has found it when a best arm was played in more than 90 % of the last 200 steps.
+    A trial has found it when a best arm was played in more than 90 % of the last 200 steps; the
+    curves begin where there have been so many.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> from projbandits import plots
+    >>> result = pb.simulate(pb.problems.random_arms(), pb.GENTRY(), trials=4, horizon=300)
+    >>> plots.found_best(result).get_ylabel()
+    'trials that found the best arm'
     """
-    ax = _curves(result, ax, "found_best", level)
+    ax = _curves(result, ax, "found_best", level, first=FOUND_BEST_WINDOW)
     ax.set_ylabel("trials that found the best arm")
     ax.set_ylim(0, 1)
     ax.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
@@ -89,48 +102,69 @@ def against(
     >>> strategies = [pb.GENTRY(alpha=a) for a in (0.1, 1.0, 10.0)]
     >>> result = pb.simulate(pb.problems.random_arms(), strategies, trials=4, horizon=20)
     >>> plots.against(result, "alpha").get_xlabel()
-    'alpha'
+    'alpha (4 trials; bars: 95% intervals)'
     """
     frame = result.against(parameter, level=level)
     ax = _axes(ax)
     for i, (family, rows) in enumerate(frame.groupby("family", sort=False)):
         _errorbar(ax, rows, parameter, str(family), i)
-    if (frame[parameter] > 0).all():
+    numbers = pd.to_numeric(frame[parameter], errors="coerce")
+    if (numbers > 0).all():
         ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.set_xlabel(parameter)
+    ax.set_xlabel(f"{parameter} ({result.trials:,} trials; bars: {level:.0%} intervals)")
     ax.set_ylabel(f"mean projection regret at step {result.steps[-1]:,}")
     _finish(ax)
     return ax
 
 
 def figure_pair(result: Result, *, title: str = "", level: float = 0.95) -> Figure:
-    """Draw regret and, on finitely many arms, the share that found the best arm, side by side."""
+    """Draw regret and, on finitely many arms, the share that found the best arm, side by side.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> from projbandits import plots
+    >>> result = pb.simulate(pb.problems.random_arms(), pb.GENTRY(), trials=4, horizon=20)
+    >>> len(plots.figure_pair(result).axes)
+    2
+    """
     panels = 1 if result.best_share is None else 2
-    size = (COLUMN_WIDTH * panels, 0.8 * COLUMN_WIDTH)
+    size = (COLUMN_WIDTH * panels, 0.95 * COLUMN_WIDTH)
     figure, axes = plt.subplots(
         1, panels, figsize=size, layout="constrained", dpi=200, squeeze=False
     )
     regret(result, axes[0, 0], level=level)
     if panels == 2:
         found_best(result, axes[0, 1], level=level)
-        axes[0, 1].get_legend().remove()
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    for ax in axes[0]:
+        ax.get_legend().remove()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=7, frameon=False)
     figure.suptitle(title, fontsize=9)
     return figure
 
 
-def _curves(result: Result, ax: Axes | None, metric: str, level: float) -> Axes:
+def _curves(result: Result, ax: Axes | None, metric: str, level: float, first: int = 1) -> Axes:
     ax = _axes(ax)
+    shown = result.steps >= min(first, result.horizon)
+    steps = result.steps[shown]
     for i, strategy in enumerate(result.strategies):
-        curve = result.curve(strategy, metric, level)
-        colour, line = COLOURS[i % len(COLOURS)], LINES[i % len(LINES)]
-        ax.plot(result.steps, curve.mean, color=colour, linestyle=line, label=_short(strategy))
-        ax.fill_between(result.steps, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0)
-    ax.set_xlabel("step")
+        mean, low, high = (values[shown] for values in result.curve(strategy, metric, level))
+        style = _style(i)
+        ax.plot(steps, mean, **style, label=_short(strategy))
+        ax.fill_between(steps, low, high, color=style["color"], alpha=0.18, linewidth=0)
+    ax.set_xlabel(f"step ({result.trials:,} trials; bands: {level:.0%} intervals)")
     ax.set_xlim(0, result.horizon)
     ax.xaxis.set_major_formatter(_thousands)
     _finish(ax)
     return ax
+
+
+def _style(i: int) -> dict[str, Any]:
+    """Return colour and line of the i-th curve; the pair repeats only after 64."""
+    n = len(COLOURS)
+    return {"color": COLOURS[i % n], "linestyle": LINES[(i + i // n) % n]}
 
 
 def _errorbar(ax: Axes, rows: pd.DataFrame, parameter: str, family: str, i: int) -> None:
@@ -138,8 +172,7 @@ def _errorbar(ax: Axes, rows: pd.DataFrame, parameter: str, family: str, i: int)
         rows[parameter],
         rows["mean"],
         yerr=[rows["mean"] - rows["low"], rows["high"] - rows["mean"]],
-        color=COLOURS[i % len(COLOURS)],
-        linestyle=LINES[i % len(LINES)],
+        **_style(i),
         marker=MARKERS[i % len(MARKERS)],
         markersize=4,
         capsize=2,
@@ -161,8 +194,17 @@ def _finish(ax: Axes) -> None:
     ax.set_axisbelow(True)
     for text in (ax.title, ax.xaxis.label, ax.yaxis.label):
         text.set_fontsize(8)
-    ax.tick_params(labelsize=7)
-    ax.legend(fontsize=7, frameon=False)
+    ax.tick_params(which="both", labelsize=7)
+    handles, _ = ax.get_legend_handles_labels()
+    ax.legend(  # above the axes, where it covers no curve
+        fontsize=7,
+        frameon=False,
+        ncols=2 if len(handles) > 1 else 1,
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        borderaxespad=0,
+        columnspacing=1,
+    )
 
 
 def _thousands(value: float, _: float) -> str:

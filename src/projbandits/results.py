@@ -140,13 +140,14 @@ class Result:
         """Return the final regret as a function of one parameter of the strategies.
 
         One row for each strategy that has the parameter: its family (the label without that
-        parameter), the parameter, and the mean with its interval. Rows are sorted.
+        parameter), the parameter, and the mean with its interval. Families are in the order of the
+        strategies, and within a family the parameter increases.
         """
         import pandas as pd
 
         rows = []
         for i, fields in enumerate(self.parameters):
-            if parameter in fields:
+            if parameter in fields and parameter not in ("strategy", "defaults"):
                 curve = self.curve(self.strategies[i], level=level)
                 rows.append(
                     {
@@ -164,7 +165,11 @@ class Result:
                 f"parameter must be a field of one of the strategies, got {parameter!r}: "
                 f"they have {known}"
             )
-        return pd.DataFrame(rows).sort_values(["family", parameter], ignore_index=True)
+        frame = pd.DataFrame(rows)
+        order = frame["family"].drop_duplicates().tolist()  # as they were asked for
+        place = frame["family"].map(order.index)
+        frame = frame.assign(place=place).sort_values(["place", parameter], ignore_index=True)
+        return frame.drop(columns="place")
 
     def to_frame(self) -> pd.DataFrame:
         """Return a tidy frame, one row for each strategy, trial and checkpoint."""

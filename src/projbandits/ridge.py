@@ -93,6 +93,8 @@ class Ridge:
         row = np.empty((1, self.d + 1))
         row[0, :-1] = features
         row[0, -1] = observed
+        if not math.isfinite(row.sum()):
+            raise ValueError(f"x and observed must be finite, got {features} and {observed}")
         return self._with(row, 1)
 
     def update_many(self, X: npt.ArrayLike, observed: npt.ArrayLike) -> Ridge:

@@ -236,7 +236,7 @@ class Subspace:
 
     def check_fits(self, d: int, columns: Sequence[str] | None = None) -> None:
         """Raise unless arms with `d` features, called `columns` if given, live in this space."""
-        self._check_width("subspace", d)
+        self._check_width("arms", d)
         if self.names is not None and columns is not None and tuple(columns) != self.names:
             raise ValueError(
                 f"the arms' columns must be those of the subspace in the same order, got "
@@ -266,7 +266,8 @@ class Subspace:
     def _check_width(self, name: str, width: int) -> None:
         if width != self.ambient:
             raise ValueError(
-                f"{name} must fit a space of {self.ambient} dimensions, got {width} features"
+                f"{name} must have {self.ambient} features, as many as the space of the subspace "
+                f"has dimensions, got {width}"
             )
 
     def __repr__(self) -> str:

@@ -53,8 +53,8 @@ def _print(result: Result, base: Path) -> None:
         title=f"{FIG_A.title}\nregret at step {result.horizon:,}, {result.trials} trials",
     )
     table.add_column("strategy", no_wrap=True)
-    for name in ("mean", "95 % interval", "median", "p90", "found best"):
-        table.add_column(name, justify="right")
+    for name in ("mean", "95 % interval", "median", "p90", "found"):
+        table.add_column(name, justify="right", no_wrap=True)
     for label, row in result.summary().iterrows():
         table.add_row(
             str(label),

@@ -26,7 +26,7 @@ def simulate(
     problem: Problem,
     strategies: Strategy | Iterable[Strategy],
     *,
-    trials: int = 100,
+    trials: int = 2000,
     horizon: int = 10_000,
     seed: int | None = 0,
     engine: str = "auto",

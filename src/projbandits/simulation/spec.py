@@ -67,6 +67,8 @@ def checked_steps(checkpoints: npt.ArrayLike | None, horizon: int) -> NDArray[np
     given = np.asarray(checkpoints)
     if given.ndim != 1 or given.size == 0 or not np.issubdtype(given.dtype, np.number):
         raise ValueError(f"checkpoints must be a list of steps, got {checkpoints!r}")
+    if not np.isfinite(given).all():
+        raise ValueError(f"checkpoints must be whole steps, got {given[~np.isfinite(given)][0]}")
     steps = given.astype(np.int64)
     if (steps != given).any():
         raise ValueError(f"checkpoints must be whole steps, got {given[steps != given][0]}")

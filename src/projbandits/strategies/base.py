@@ -131,7 +131,7 @@ class LinearStrategy(ABC):
     def __repr__(self) -> str:
         changed = [
             f"{field.name}={_text(value)}"
-            for field in dataclasses.fields(self)
+            for field in sorted(dataclasses.fields(self), key=lambda field: field.name == "ridge")
             if (value := getattr(self, field.name)) != field.default
         ]
         return f"{type(self).__name__}({', '.join(changed)})"

@@ -18,17 +18,7 @@ from projbandits.strategies.base import Choice, LinearStrategy, State
 class EpsilonGreedy(LinearStrategy):
     """With probability epsilon_t a random arm of D_k, otherwise the best arm by the estimate.
 
-    Parameters
-    ----------
-    alpha : float
-        How much to explore; see `schedules`.
-    ridge : float
-        lambda, the weight of the L2 penalty.
-    schedule : {"auto", "finite", "infinite", "smooth"} or callable
-        epsilon_t. "auto" is "finite" for finitely many arms and "infinite" otherwise; a callable
-        takes t and returns epsilon_t.
-    basis : {"pivoted-qr", "first"}
-        How D_k is chosen from the decision set.
+    `GENTRY` says what the parameters are.
     """
 
     alpha: float = 1.0
@@ -67,6 +57,18 @@ class EpsilonGreedy(LinearStrategy):
 class GENTRY(EpsilonGreedy):
     """The greedy projection strategy (Algorithm 1): learn on whole arms, aim at the projection.
 
+    Parameters
+    ----------
+    alpha : float
+        How much to explore: epsilon_t is min(1, alpha k / t^e), with e from the schedule.
+    ridge : float
+        lambda, the weight of the L2 penalty.
+    schedule : {"auto", "finite", "infinite", "smooth"} or callable
+        e is 1, 1/3 or 1/2; "auto" is "finite" for finitely many arms and "infinite" otherwise. A
+        callable takes t and returns epsilon_t itself.
+    basis : {"pivoted-qr", "first"}
+        How D_k, the arms explored at random, is chosen.
+
     Examples
     --------
     >>> import projbandits as pb
@@ -81,6 +83,18 @@ class GENTRY(EpsilonGreedy):
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CURSE(EpsilonGreedy):
     """The corrupted greedy strategy: GENTRY that aims at the return, corruption and all.
+
+    Parameters
+    ----------
+    alpha : float
+        How much to explore: epsilon_t is min(1, alpha k / t^e), with e from the schedule.
+    ridge : float
+        lambda, the weight of the L2 penalty.
+    schedule : {"auto", "finite", "infinite", "smooth"} or callable
+        e is 1, 1/3 or 1/2; "auto" is "finite" for finitely many arms and "infinite" otherwise. A
+        callable takes t and returns epsilon_t itself.
+    basis : {"pivoted-qr", "first"}
+        How D_k, the arms explored at random, is chosen.
 
     Examples
     --------
@@ -98,6 +112,18 @@ class REGRET(EpsilonGreedy):
     """The careless greedy strategy (Algorithm 2): GENTRY that sees only projected arms.
 
     The corruption it leaves out of the model stays in what it observes, and biases it.
+
+    Parameters
+    ----------
+    alpha : float
+        How much to explore: epsilon_t is min(1, alpha k / t^e), with e from the schedule.
+    ridge : float
+        lambda, the weight of the L2 penalty.
+    schedule : {"auto", "finite", "infinite", "smooth"} or callable
+        e is 1, 1/3 or 1/2; "auto" is "finite" for finitely many arms and "infinite" otherwise. A
+        callable takes t and returns epsilon_t itself.
+    basis : {"pivoted-qr", "first"}
+        How D_k, the arms explored at random, is chosen.
 
     Examples
     --------
