@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import LogFormatter, PercentFormatter
 
 from projbandits._checks import one_of
 from projbandits.results import FOUND_BEST_WINDOW, Result
@@ -111,7 +111,10 @@ def against(
     numbers = pd.to_numeric(frame[parameter], errors="coerce")
     if (numbers > 0).all():
         ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(_thousands)
     ax.set_yscale("log")
+    ax.yaxis.set_major_formatter(_thousands)
+    ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
     ax.set_xlabel(f"{parameter} ({result.trials:,} trials; bars: {level:.0%} intervals)")
     ax.set_ylabel(f"mean projection regret at step {result.steps[-1]:,}")
     _finish(ax)
