@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,9 @@ class Instance:
         return self.given
 
     def __repr__(self) -> str:
-        return f"instance({self.given.arms!r}, u={self.given.subspace.dim}, {self.given.noise!r})"
+        world = self.given
+        parts = (world.arms, f"u={world.subspace.dim}", world.noise, _digest(world))
+        return f"instance({', '.join(map(str, parts))})"
 
 
 def instance(
@@ -75,3 +78,13 @@ def instance(
             rewards=None if rewards is None else np.asarray(rewards),
         )
     )
+
+
+def _digest(world: World) -> str:
+    """Return a short name of the numbers in a world, so that other numbers have another label."""
+    arms = world.arms.vectors if isinstance(world.arms, FiniteArms) else world.arms.basis()
+    arrays = (arms, world.subspace.basis, world.theta, world.returns, world.rewards)
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:8]

@@ -88,15 +88,19 @@ def run(
     strategy: LinearStrategy,
     checkpoints: NDArray[np.int64],
     horizon: int,
+    stop: NDArray[np.uint8],
     noise_rng: np.random.Generator,
     strategy_rng: np.random.Generator,
 ) -> Record:
-    """Return what one strategy did in one world, exactly as the reference engine would."""
+    """Return what one strategy did in one world, exactly as the reference engine would.
+
+    If another thread raises the flag `stop`, it ends soon and what it returns means nothing.
+    """
     rule = _rule(strategy, world.arms, horizon)
     noise = NOISES.index(type(world.noise)), world.noise.scale, noise_rng, strategy_rng
     if tables is not None:
-        return _run_finite(tables, strategy, rule, noise, checkpoints, horizon)
-    return _run_convex(world, strategy, rule, noise, checkpoints, horizon)
+        return _run_finite(tables, strategy, rule, noise, checkpoints, horizon, stop)
+    return _run_convex(world, strategy, rule, noise, checkpoints, horizon, stop)
 
 
 def _run_finite(
@@ -106,6 +110,7 @@ def _run_finite(
     noise: tuple[Any, ...],
     checkpoints: NDArray[np.int64],
     horizon: int,
+    stop: NDArray[np.uint8],
 ) -> Record:
     learn = tables.whole if strategy.learns_on == "arm" else tables.projected
     aim = tables.whole if strategy.aims_at == "return" else tables.projected
@@ -125,6 +130,7 @@ def _run_finite(
         *noise,
         checkpoints,
         horizon,
+        stop,
         FOUND_BEST_WINDOW,
         out,
     )
@@ -138,6 +144,7 @@ def _run_convex(
     noise: tuple[Any, ...],
     checkpoints: NDArray[np.int64],
     horizon: int,
+    stop: NDArray[np.uint8],
 ) -> Record:
     assert isinstance(world.arms, ConvexSet)
     assert world.theta is not None
@@ -158,6 +165,7 @@ def _run_convex(
         *noise,
         checkpoints,
         horizon,
+        stop,
         out,
     )
     return Record(out[0], out[1], None, None)

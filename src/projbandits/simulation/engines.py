@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+from numpy.typing import NDArray
+
 from projbandits._checks import one_of
 from projbandits.arms import FiniteArms
 from projbandits.problems import World
@@ -39,8 +42,8 @@ def choose(engine: str, world: World, strategy: Strategy) -> str:
     return engine
 
 
-def play(spec: Spec, trial: int) -> Iterator[Record]:
-    """Yield what each strategy did in the world of one trial."""
+def play(spec: Spec, trial: int, stop: NDArray[np.uint8]) -> Iterator[Record]:
+    """Yield what each strategy did in the world of one trial; a raised stop flag cuts it short."""
     world = spec.problem.world(stream(spec.seed, trial, "world"))
     tables = Tables(world) if isinstance(world.arms, FiniteArms) else None
     for strategy, engine in zip(spec.strategies, spec.engines, strict=True):
@@ -49,7 +52,7 @@ def play(spec: Spec, trial: int) -> Iterator[Record]:
             yield reference.run(world, strategy, spec.steps, spec.horizon, *streams)
         elif engine == "compiled":
             assert isinstance(strategy, LinearStrategy)
-            yield compiled.run(world, tables, strategy, spec.steps, spec.horizon, *streams)
+            yield compiled.run(world, tables, strategy, spec.steps, spec.horizon, stop, *streams)
         else:
             assert isinstance(strategy, EpsilonGreedy)
             assert tables is not None

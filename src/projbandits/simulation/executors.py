@@ -3,51 +3,107 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
 
 from projbandits.simulation.engines import play
 from projbandits.simulation.progress import Progress
 from projbandits.simulation.records import Record
 from projbandits.simulation.spec import Spec
+from projbandits.simulation.store import Store
 
 CHUNK = 16
+Flag = NDArray[np.uint8]
 
 
-def run(spec: Spec, executor: Executor | None, bar: Progress) -> list[list[Record]]:
+def run(
+    spec: Spec, executor: Executor | None, store: Store | None, bar: Progress
+) -> list[list[Record]]:
     """Return the records of every trial, in order, whoever ran them."""
-    if executor is not None:
-        if not isinstance(executor, Executor):
-            raise TypeError(f"executor must be a concurrent.futures.Executor, got {executor!r}")
-        return _run(spec, executor, bar)
-    if set(spec.engines) == {"reference"}:  # plain Python gains nothing from threads
-        return [_counted(spec, trial, bar) for trial in range(spec.trials)]
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        return _run(spec, threads, bar)
-
-
-def _run(spec: Spec, executor: Executor, bar: Progress) -> list[list[Record]]:
+    if executor is not None and not isinstance(executor, Executor):
+        raise TypeError(f"executor must be a concurrent.futures.Executor, got {executor!r}")
     chunks = [range(i, min(i + CHUNK, spec.trials)) for i in range(0, spec.trials, CHUNK)]
-    records: dict[int, list[Record]] = {}
-    work = {executor.submit(run_chunk, spec, chunk): chunk for chunk in chunks}
+    done = store.finished() if store is not None else {}
+    for chunk in done:
+        bar.advance(len(chunk) * len(spec.strategies) * spec.horizon)
+    left = [chunk for chunk in chunks if chunk not in done]
     try:
-        for done in as_completed(work):
-            chunk = work[done]
-            records.update(zip(chunk, done.result(), strict=True))
+        with _told_of_compilation(spec, bar):
+            for chunk, records in _play(spec, executor, left, bar):
+                if store is not None:
+                    store.keep(chunk, records)
+                done[chunk] = records
+    except KeyboardInterrupt:
+        finished = sum(map(len, done))
+        raise KeyboardInterrupt(
+            f"stopped after {finished:,} of {spec.trials:,} trials; "
+            + (
+                f"they are kept in {str(store.path)!r}: run the same again to continue"
+                if store is not None
+                else "pass store= with a folder to be able to continue next time"
+            )
+        ) from None
+    return [record for chunk in chunks for record in done[chunk]]
+
+
+def _play(
+    spec: Spec, executor: Executor | None, chunks: list[range], bar: Progress
+) -> Iterator[tuple[range, list[list[Record]]]]:
+    """Yield each chunk when it is finished."""
+    if executor is not None:
+        yield from _spread(spec, executor, chunks, bar, None)
+    elif set(spec.engines) == {"reference"}:  # plain Python gains nothing from threads
+        for chunk in chunks:
+            yield chunk, [_counted(spec, trial, bar) for trial in chunk]
+    else:
+        stop = np.zeros(1, np.uint8)
+        threads = ThreadPoolExecutor(os.cpu_count())
+        try:
+            yield from _spread(spec, threads, chunks, bar, stop)
+        finally:
+            stop[0] = 1  # whatever is still running is no longer wanted
+            threads.shutdown(wait=True, cancel_futures=True)
+
+
+def _spread(
+    spec: Spec, executor: Executor, chunks: list[range], bar: Progress, stop: Flag | None
+) -> Iterator[tuple[range, list[list[Record]]]]:
+    work = {executor.submit(run_chunk, spec, chunk, stop): chunk for chunk in chunks}
+    try:
+        for future in as_completed(work):
+            chunk = work[future]
+            yield chunk, future.result()
             bar.advance(len(chunk) * len(spec.strategies) * spec.horizon)
     finally:
         for future in work:
             future.cancel()
-    return [records[trial] for trial in range(spec.trials)]
 
 
-def run_chunk(spec: Spec, trials: range) -> list[list[Record]]:
-    """Return the records of some trials."""
-    return [list(play(spec, trial)) for trial in trials]
+def run_chunk(spec: Spec, trials: range, stop: Flag | None = None) -> list[list[Record]]:
+    """Return the records of some trials; a stop flag that is raised makes them worthless."""
+    flag = np.zeros(1, np.uint8) if stop is None else stop
+    return [list(play(spec, trial, flag)) for trial in trials if not flag[0]]
 
 
 def _counted(spec: Spec, trial: int, bar: Progress) -> list[Record]:
     records = []
-    for record in play(spec, trial):
+    for record in play(spec, trial, np.zeros(1, np.uint8)):
         records.append(record)
         bar.advance(spec.horizon)
     return records
+
+
+@contextmanager
+def _told_of_compilation(spec: Spec, bar: Progress) -> Iterator[None]:
+    """Tell the user, where a bar is shown, if kernels have to be compiled first."""
+    if not bar.visible or set(spec.engines) == {"reference"}:
+        yield
+        return
+    from projbandits.simulation.kernels.notice import on_compile
+
+    with on_compile(lambda: bar.note("compiling kernels, once for this version ...")):
+        yield

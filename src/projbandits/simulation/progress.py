@@ -51,6 +51,16 @@ class Progress:
         self._bar.start()
         self._task = self._bar.add_task("", total=self._total)
 
+    @property
+    def visible(self) -> bool:
+        """Whether a bar is drawn."""
+        return self._bar is not None
+
+    def note(self, text: str) -> None:
+        """Write a line above the bar."""
+        if self._bar is not None:
+            self._bar.console.print(text, highlight=False)
+
     def advance(self, steps: int) -> None:
         """Count `steps` more."""
         if self._bar is not None:

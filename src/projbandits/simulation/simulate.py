@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import secrets
 from collections.abc import Iterable
 from concurrent.futures import Executor
@@ -18,6 +19,7 @@ from projbandits.simulation import engines, executors
 from projbandits.simulation.progress import Progress
 from projbandits.simulation.records import Record
 from projbandits.simulation.spec import Spec, checked_steps, checked_strategies
+from projbandits.simulation.store import Store
 from projbandits.simulation.streams import stream
 from projbandits.strategies import Strategy
 
@@ -33,6 +35,7 @@ def simulate(
     executor: Executor | None = None,
     checkpoints: npt.ArrayLike | None = None,
     progress: bool = True,
+    store: str | os.PathLike[str] | None = None,
 ) -> Result:
     """Run each strategy in the same worlds and return what it cost.
 
@@ -57,6 +60,9 @@ def simulate(
         spread evenly on both a linear and a logarithmic axis.
     progress : bool
         Show a progress bar, where the output is a terminal.
+    store : path, optional
+        A folder to keep finished trials in. The same call again continues where it stopped,
+        however it was stopped; a folder that holds another simulation is refused.
 
     Returns
     -------
@@ -82,8 +88,9 @@ def simulate(
     world = problem.world(stream(seed, 0, "world"))
     names = tuple(engines.choose(engine, world, strategy) for strategy in chosen)
     spec = Spec(problem, chosen, names, trials, horizon, seed, steps)
+    kept = None if store is None else Store(store, spec)
     with Progress(trials * len(chosen) * horizon, shown=progress) as bar:
-        records = executors.run(spec, executor, bar)
+        records = executors.run(spec, executor, kept, bar)
     return _result(spec, records)
 
 

@@ -57,6 +57,7 @@ def convex_steps(  # type: ignore[no-untyped-def]
     rng,
     checkpoints,
     horizon,
+    stop,
     out,
 ):
     """Play one trial and fill `out` (2 x checkpoints); learn and aim are d x d matrices."""
@@ -73,6 +74,8 @@ def convex_steps(  # type: ignore[no-untyped-def]
     return_regret = 0.0
     due = 0
     for t in range(1, horizon + 1):
+        if t % 4096 == 0 and stop[0]:
+            break
         rule(t, view, rng, x)  # type: ignore[name-defined]  # noqa: F821  (see `bind`)
         mean, reward = 0.0, 0.0
         for a in range(d):

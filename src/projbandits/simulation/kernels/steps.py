@@ -70,6 +70,7 @@ def steps(  # type: ignore[no-untyped-def]
     rng,
     checkpoints,
     horizon,
+    stop,
     window,
     out,
 ):
@@ -103,6 +104,8 @@ def steps(  # type: ignore[no-untyped-def]
     return_regret = 0.0
     due = 0
     for t in range(1, horizon + 1):
+        if t % 4096 == 0 and stop[0]:
+            break
         i = rule(t, view, rng)  # type: ignore[name-defined]  # noqa: F821  (see `bind`)
         observed = observe(noise, means[i], scale, noise_rng)
         q, p = direction(inverse, theta, learn[i], v)

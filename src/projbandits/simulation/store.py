@@ -1,0 +1,139 @@
+"""A folder that keeps what is finished, so that long work can be interrupted and continued.
+
+It holds `manifest.json`, which says what is simulated, and a Parquet part for each finished chunk
+of trials. Every file appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from projbandits._version import __version__
+from projbandits.simulation.records import Record
+from projbandits.simulation.spec import Spec
+
+FORMAT = 1
+
+
+class Store:
+    """The finished chunks of one simulation.
+
+    Parameters
+    ----------
+    path : path
+        The folder; made if it does not exist.
+    spec : Spec
+        What is simulated. A folder that was made for something else is refused.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], spec: Spec) -> None:
+        self.path = Path(path)
+        for label in spec.labels:
+            if "<lambda>" in label:
+                raise ValueError(
+                    f"store needs strategies that can be told apart later, got {label!r}: give the "
+                    "schedule a function with a name"
+                )
+        self.path.mkdir(parents=True, exist_ok=True)
+        manifest = self.path / "manifest.json"
+        wanted = _manifest(spec)
+        if manifest.exists():
+            _check_same(json.loads(manifest.read_text(encoding="utf-8")), wanted, self.path)
+        elif any(self.path.iterdir()):
+            raise ValueError(
+                f"store must be an empty or a new folder, or one made by simulate; {str(path)!r} "
+                "holds other files"
+            )
+        else:
+            _replace(manifest, json.dumps(wanted, indent=2).encode())
+
+    def finished(self) -> dict[range, list[list[Record]]]:
+        """Return the records of every finished chunk."""
+        chunks = {}
+        for part in sorted(self.path.glob("part-*.parquet")):
+            first, last = (int(number) for number in part.stem.split("-")[1:])
+            chunks[range(first, last + 1)] = _read(part, last - first + 1)
+        return chunks
+
+    def keep(self, chunk: range, records: list[list[Record]]) -> None:
+        """Write a finished chunk."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        flat = [record for trial in records for record in trial]
+        table = pa.table(
+            {
+                "trial": [i for i, trial in zip(chunk, records, strict=True) for _ in trial],
+                **{name: [getattr(record, name) for record in flat] for name in _FIELDS},
+            }
+        )
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink)
+        name = f"part-{chunk[0]:09d}-{chunk[-1]:09d}.parquet"
+        _replace(self.path / name, sink.getvalue().to_pybytes())
+
+
+_FIELDS = ("regret", "return_regret", "best_share", "found_best")
+
+
+def _read(part: Path, trials: int) -> list[list[Record]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        rows = pq.read_table(part).to_pylist()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ValueError(
+            f"store has a part that cannot be read, {str(part)!r}: delete it and run again"
+        ) from error
+    records = [Record(*(_array(row[name]) for name in _FIELDS)) for row in rows]
+    strategies = len(records) // trials
+    return [records[i * strategies : (i + 1) * strategies] for i in range(trials)]
+
+
+def _array(value: Any) -> Any:
+    return np.array(value, dtype=np.float64) if isinstance(value, list) else value
+
+
+def _manifest(spec: Spec) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "problem": repr(spec.problem),
+        "strategies": list(spec.labels),
+        "engines": list(spec.engines),
+        "trials": spec.trials,
+        "horizon": spec.horizon,
+        "seed": spec.seed,
+        "checkpoints": spec.steps.tolist(),
+    }
+
+
+def _check_same(found: dict[str, Any], wanted: dict[str, Any], path: Path) -> None:
+    for name, value in wanted.items():
+        if found.get(name) != value:
+            raise ValueError(
+                f"store {str(path)!r} holds another simulation: its {name} is "
+                f"{_short(found.get(name))}, not {_short(value)}; nothing was changed. Use another "
+                "folder, or the same arguments to continue"
+            )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+def _replace(target: Path, content: bytes) -> None:
+    """Write a file that appears whole or not at all, even if the machine stops."""
+    part = target.with_name(f".{target.name}.{os.getpid()}")
+    with part.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(target)
