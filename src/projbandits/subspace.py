@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from projbandits._checks import Array, did_you_mean, integer, real_array
+from projbandits._linalg import orthonormal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,9 +79,7 @@ class Subspace:
                 f"A must have a column that is not zero, got rank 0 and shape {matrix.shape}: "
                 "a subspace to learn on needs at least one direction"
             )
-        Q, R, _ = scipy.linalg.qr(unit, mode="economic", pivoting=True)
-        rank = int((np.abs(np.diag(R)) > DEPENDENT).sum())
-        return cls(np.ascontiguousarray(Q[:, :rank]))
+        return cls(orthonormal(unit, DEPENDENT))
 
     @classmethod
     def coordinates(cls, keep: Iterable[int], d: int) -> Subspace:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from projbandits._checks import Array, one_of
+from projbandits._linalg import pivots
 from projbandits.subspace import Subspace
 
 BASIS_METHODS = ("pivoted-qr", "first")
@@ -117,10 +118,9 @@ def independent_rows(X: Array, method: str, tolerance: float) -> list[int]:
     one_of("method", method, BASIS_METHODS)
     largest = np.abs(X).max(axis=0)
     unit_free = X / np.where(largest > 0, largest, 1.0)
-    pivots = np.abs(np.diag(scipy.linalg.qr(unit_free.T, mode="r", pivoting=True)[0]))
-    k = int((pivots > tolerance * pivots[0]).sum())
-    _, order = scipy.linalg.qr(X.T, mode="r", pivoting=True)
-    farthest_first = [int(i) for i in order]
+    sizes, _ = pivots(unit_free)
+    k = int((sizes > tolerance * sizes[0]).sum())
+    farthest_first: list[int] = pivots(X)[1].tolist()
     if method == "pivoted-qr":
         return farthest_first[:k]
     taken = _independent_in_order(unit_free, range(len(X)), k, [])

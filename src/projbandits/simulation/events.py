@@ -8,6 +8,7 @@ docs/event-engine.md.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -72,9 +73,7 @@ def run(
         # Thinning asks for few of the values; the others must be sound for it to be exact.
         compiled.epsilons(strategy, len(basis), K, min(horizon, CHECKED_STEPS))
     scale, exponent, drawn = _schedule(epsilon, horizon, strategy_rng)
-    starts = np.maximum(np.append(checkpoints, horizon) - FOUND_BEST_WINDOW, 0)
-    steps = np.unique(np.concatenate([checkpoints, starts, [horizon]]))
-    steps = steps[steps > 0]
+    steps, at, ends, before, lengths = _questions(checkpoints.tobytes(), horizon)
     out = np.empty((3, len(steps)))
     trace = Trace(np.empty(K, np.int64), np.empty(K), np.empty((d, d)), np.empty(d))
     events(
@@ -96,13 +95,34 @@ def run(
         out,
         *trace,
     )
-    at = np.searchsorted(steps, checkpoints)
-    plays = np.append(0.0, out[2])
-    ends = np.append(checkpoints, horizon)
-    best = plays[np.searchsorted(steps, ends) + 1] - plays[np.searchsorted(steps, starts, "right")]
-    shares = best / (ends - starts)
+    plays = np.concatenate([_NONE, out[2]])
+    shares = (plays[ends] - plays[before]) / lengths
     record = Record(out[0, at], out[1, at], shares[:-1], bool(shares[-1] > FOUND_BEST_SHARE))
     return record, trace
+
+
+_NONE = np.zeros(1)
+
+
+@lru_cache(maxsize=16)
+def _questions(checkpoints: bytes, horizon: int) -> tuple[NDArray[np.int64], ...]:
+    """Return the steps to ask the kernel about, and where to find the answers.
+
+    They are the checkpoints, the horizon, and where the window before each of them begins. The
+    counts at the ends and before the windows are looked up in the counts with a 0 put in front.
+    """
+    asked = np.frombuffer(checkpoints, dtype=np.int64)
+    last = np.append(asked, horizon)
+    first = np.maximum(last - FOUND_BEST_WINDOW, 0)
+    steps = np.unique(np.concatenate([last, first[first > 0]]))
+    ends = np.searchsorted(steps, last) + 1
+    return (
+        steps,
+        np.searchsorted(steps, asked),
+        ends,
+        np.searchsorted(steps, first, "right"),
+        last - first,
+    )
 
 
 def _schedule(
