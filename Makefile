@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: help setup reproduce test lint stability picture clean
+.PHONY: help setup reproduce test lint stability bench picture clean
 
 help:
 	@echo "make reproduce   set everything up and run setting a of the paper, small, into out/"
 	@echo "make test        set everything up and run every check"
+	@echo "make bench       measure speed beside other libraries, and how the cost grows"
 	@echo "make stability   measure the ridge estimate's round-off over ten million updates"
 	@echo "make picture     run make reproduce and put its figure into the README"
 	@echo "make clean       remove what the other targets made"
@@ -35,6 +36,10 @@ test: lint
 
 picture: reproduce
 	cp out/fig-a.png docs/images/fig-a.png
+
+bench: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
+	MPLBACKEND=agg $(BIN)/python -m benchmarks.speed --out out
 
 stability: setup
 	$(BIN)/python -m benchmarks.ridge_stability

@@ -1,0 +1,176 @@
+"""Speed: `make bench` prints trial-steps per second beside its peers, and how the cost grows.
+
+Everything is measured in one run on one machine; the ratios are what counts. Kernels are compiled
+before the clock starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+
+import projbandits as pb
+from benchmarks import peers
+from projbandits import plots
+
+A, C = pb.problems.random_arms(), pb.problems.entropy_ball()
+
+
+def seconds(call: Callable[[], Any], repeat: int = 3) -> float:
+    """Return the best of some wall times."""
+    best = float("inf")
+    for _ in range(repeat):
+        start = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def simulated(
+    problem: Any,
+    strategy: Any,
+    trials: int,
+    horizon: int,
+    engine: str = "auto",
+    threads: int | None = None,
+    repeat: int = 3,
+) -> float:
+    """Return the seconds that a simulation takes once its kernels are compiled."""
+
+    def run(n: int, h: int) -> None:
+        executor = None if threads is None else ThreadPoolExecutor(threads)
+        pb.simulate(
+            problem,
+            strategy,
+            trials=n,
+            horizon=h,
+            engine=engine,
+            executor=executor,
+            checkpoints=[h],
+            progress=False,
+        )
+        if executor is not None:
+            executor.shutdown()
+
+    run(2, min(horizon, 50))
+    return seconds(lambda: run(trials, horizon), repeat)
+
+
+def compared() -> dict[str, float]:
+    """Print the table of rates and ratios, and return the rates."""
+    rates = {}
+    for name, peer, steps in (
+        ("reference loop", peers.reference, 3000),
+        ("NumPy, batched over 2,000 trials", peers.batched_numpy, 200),
+        ("MABWiser LinGreedy", peers.mabwiser, 300),
+        ("river LinUCBDisjoint", peers.river, 300),
+        ("Vowpal Wabbit cb_explore_adf", peers.vowpal_wabbit, 300),
+    ):
+        peer(5)
+        start = time.perf_counter()
+        done = peer(steps)
+        rates[name] = done / (time.perf_counter() - start)
+    ours = {
+        "GENTRY, setting a, events": (A, pb.GENTRY(), 2000, 10_000, "events"),
+        "GENTRY, setting a, compiled": (A, pb.GENTRY(), 400, 10_000, "compiled"),
+        "UE, setting a, compiled": (A, pb.UE(), 400, 10_000, "compiled"),
+        "GENTRY, setting c, compiled": (C, pb.GENTRY(alpha=0.01), 200, 10_000, "compiled"),
+        "UE, setting c, compiled": (C, pb.UE(alpha=0.01), 40, 2000, "compiled"),
+    }
+    peer_names = list(rates)
+    for name, (problem, strategy, trials, horizon, engine) in ours.items():
+        rates[name] = trials * horizon / simulated(problem, strategy, trials, horizon, engine)
+    header = ["reference", "NumPy", "MABWiser", "river", "VW"]
+    print(f"{'':34}{'trial-steps/s':>15}   ratio to " + "".join(f"{h:>11}" for h in header))
+    for name, rate in rates.items():
+        ratios = "".join(f"{rate / rates[peer]:>11,.1f}" for peer in peer_names)
+        print(f"{name:34}{rate:>15,.0f}{'':12}{ratios}")
+    print()
+    return rates
+
+
+def growth(out: Path) -> None:
+    """Print and draw how the cost of a trial of setting a grows with each of its sizes."""
+    figure, axes = plt.subplots(1, 5, figsize=(12, 2.8), layout="constrained", dpi=150, sharey=True)
+    horizons = [10**i for i in range(3, 10)]
+    sizes: dict[str, list[tuple[int, float]]] = {
+        "horizon, GENTRY, events": [
+            (n, simulated(A, pb.GENTRY(), 400, n, "events") / 400) for n in horizons
+        ],
+        "arms, UE, compiled": [
+            (k, simulated(pb.problems.random_arms(arms=k), pb.UE(), 4, 1000, repeat=1) / 4)
+            for k in (10, 100, 1000, 10_000)
+        ],
+        "dimension, UE, compiled": [
+            (
+                d,
+                simulated(
+                    pb.problems.random_arms(d=d, arms=200, u=d // 2), pb.UE(), 4, 1000, repeat=1
+                )
+                / 4,
+            )
+            for d in (2, 20, 200)
+        ],
+        "trials, GENTRY, events": [
+            (n, simulated(A, pb.GENTRY(), n, 10_000, "events") / n) for n in (100, 1000, 4000)
+        ],
+        "threads, UE, compiled": [
+            (n, simulated(A, pb.UE(), 200, 10_000, threads=n) / 200) for n in (1, 2)
+        ],
+    }
+    for ax, (name, points) in zip(axes, sizes.items(), strict=True):
+        print(f"milliseconds a trial against {name}:")
+        print("  " + "  ".join(f"{size:,}: {1e3 * cost:.3g}" for size, cost in points))
+        ax.plot(*zip(*points, strict=True), marker="o", color=plots.COLOURS[0])
+        ax.set(xscale="log", yscale="log", xlabel=name, ylim=(1e-4, 1e-1))
+        ax.grid(axis="y", color="0.9", linewidth=0.6)
+        ax.spines[["top", "right"]].set_visible(False)
+    first = dict(sizes["horizon, GENTRY, events"])
+    one, two = (cost for _, cost in sizes["threads, UE, compiled"])
+    print(f"\n10^9 steps cost {first[10**9] / first[10**4]:.2f} times what 10^4 do")
+    print(f"two threads are {one / two:.2f} times as fast as one")
+    axes[0].set_ylabel("seconds a trial")
+    out.mkdir(parents=True, exist_ok=True)
+    figure.savefig(out / "growth.png")
+    print(f"figure: {out / 'growth.png'}\n")
+
+
+MEMORY = """
+import projbandits as pb, resource
+pb.simulate(pb.problems.random_arms(), [pb.GENTRY(), pb.CURSE(), pb.REGRET(), pb.UE()],
+            trials=2000, horizon=10_000, progress=False)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def memory() -> None:
+    """Print the peak memory of the paper's size with four strategies, in a process of its own."""
+    output = subprocess.run(
+        [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True
+    ).stdout
+    print(f"peak memory, 2,000 x 10,000, four strategies: {int(output) / 1024:,.0f} MB")
+
+
+def main() -> None:
+    """Run every measurement."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("out"))
+    options = parser.parse_args()
+    compared()
+    growth(options.out)
+    memory()
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"peak memory of this benchmark: {own:,.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
