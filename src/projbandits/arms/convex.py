@@ -82,6 +82,8 @@ class ConvexSet(DecisionSet):
         """Support points along the coordinate axes, and as many more as it takes to span D."""
         axes = np.eye(self.d)
         points = self.supports(np.vstack([axes, -axes]))
+        _, first = np.unique(points, axis=0, return_index=True)
+        points = points[np.sort(first)]  # on the entropy ball 0 would stand there d times
         while True:
             size = np.linalg.norm(points, axis=1).max()
             rows = independent_rows(points, "pivoted-qr", tolerance=FLAT)
