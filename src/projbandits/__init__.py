@@ -4,6 +4,9 @@ The reference implementation of *Learning Orthogonal Projections in Linear Bandi
 Tay): decision sets, subspaces, strategies, problems, and a simulator.
 """
 
+import importlib
+from types import ModuleType
+
 from projbandits import problems, schedules, theory
 from projbandits._version import __version__
 from projbandits.arms import (
@@ -48,3 +51,10 @@ __all__ = [
     "simulate",
     "theory",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Load `plots` (and with it matplotlib) and `testing` when they are first asked for."""
+    if name in ("plots", "testing"):
+        return importlib.import_module(f"projbandits.{name}")
+    raise AttributeError(f"module 'projbandits' has no attribute {name!r}")
