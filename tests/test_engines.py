@@ -294,3 +294,19 @@ def test_ten_to_the_nine_steps_take_no_longer_than_looking_up() -> None:
     )
     assert (np.diff(result.regret, axis=-1) >= 0).all()
     assert result.regret.max() < 10**10
+
+
+class Growing:
+    """Worlds whose arms grow from trial to trial, beyond what the compiled engines take."""
+
+    def world(self, rng: np.random.Generator) -> pb.problems.World:
+        size = 1.0 if rng.bit_generator.seed_seq.spawn_key[0] < 5 else 1e6  # type: ignore[attr-defined]
+        return given(size * np.eye(3)).world(rng)
+
+    def __repr__(self) -> str:
+        return "Growing()"
+
+
+def test_a_later_world_that_the_engine_cannot_serve_is_not_run_all_the_same() -> None:
+    with pytest.raises(ValueError, match=r"would cost it accuracy.*use engine='reference'"):
+        run(Growing(), pb.GENTRY(), "auto", trials=8, horizon=5)

@@ -34,12 +34,14 @@ def choose(engine: str, world: World, strategy: Strategy) -> str:
     if engine == "auto":
         able = (name for name, why_not in FASTEST_FIRST.items() if why_not(world, strategy) is None)
         return next(able, "reference")
+    _check(engine, world, strategy, "use engine='auto'")
+    return engine
+
+
+def _check(engine: str, world: World, strategy: Strategy, remedy: str) -> None:
     reason = FASTEST_FIRST[engine](world, strategy) if engine in FASTEST_FIRST else None
     if reason is not None:
-        raise ValueError(
-            f"engine {engine!r} cannot run {strategy!r} here: {reason}; use engine='auto'"
-        )
-    return engine
+        raise ValueError(f"engine {engine!r} cannot run {strategy!r} here: {reason}; {remedy}")
 
 
 def play(spec: Spec, trial: int, stop: NDArray[np.uint8]) -> Iterator[Record]:
@@ -47,6 +49,8 @@ def play(spec: Spec, trial: int, stop: NDArray[np.uint8]) -> Iterator[Record]:
     world = spec.problem.world(stream(spec.seed, trial, "world"))
     tables = Tables(world) if isinstance(world.arms, FiniteArms) else None
     for strategy, engine in zip(spec.strategies, spec.engines, strict=True):
+        # Chosen by the first world; another may be of another kind.
+        _check(engine, world, strategy, "use engine='reference'")
         streams = (stream(spec.seed, trial, purpose) for purpose in ("noise", "strategy"))
         if engine == "reference":
             yield reference.run(world, strategy, spec.steps, spec.horizon, *streams)
