@@ -3,7 +3,7 @@
 import io
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -238,3 +238,22 @@ def test_the_bar_shows_rate_and_time_on_a_terminal(monkeypatch: pytest.MonkeyPat
         bar._bar.refresh()
     assert "40%" in screen.getvalue()
     assert "steps/s" in screen.getvalue()
+
+
+def test_compilation_is_noticed_once() -> None:
+    from numba import njit
+
+    from projbandits.simulation.kernels.notice import on_compile
+
+    def double(x: int) -> int:
+        return 2 * x
+
+    told: list[str] = []
+    with on_compile(lambda: told.append("compiling")):
+        fresh: Any = njit(cast(Any, double))
+        fresh(1)
+        fresh(1.5)
+    assert told == ["compiling"]
+    with on_compile(lambda: told.append("again")):
+        fresh(2)
+    assert told == ["compiling"]

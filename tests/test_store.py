@@ -68,7 +68,8 @@ def test_infinite_sets_are_stored_too(tmp_path: Path) -> None:
 
 
 SCRIPT = """
-import sys, projbandits as pb
+import signal, sys, projbandits as pb
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 pb.simulate(pb.problems.random_arms(), [pb.UE(), pb.ProjectedUE()], trials=400, horizon=20_000,
             store=sys.argv[1], progress=False)
 """
