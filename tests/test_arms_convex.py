@@ -125,7 +125,7 @@ def test_round_sets_match_their_closed_form(name: str) -> None:
     shape = region.shape if isinstance(region, pb.Ellipsoid) else None
     for c in rng.normal(size=(50, region.d)):
         if isinstance(region, pb.Ball):
-            value = c @ region.center + region.reach * np.linalg.norm(c)
+            value = c @ region.center + region.radius * np.linalg.norm(c)
         else:
             assert isinstance(region, pb.Ellipsoid)
             value = c @ region.center + math.sqrt(c @ shape @ c)
@@ -225,13 +225,13 @@ def test_on_finitely_many_arms_every_arm_is_looked_at() -> None:
     assert arms.best_convex(score).index == int(np.argmax(values))
 
 
-def test_radius_bounds_every_arm_and_is_attained_on_the_entropy_ball() -> None:
+def test_the_longest_arm_bounds_every_arm_and_is_attained_on_the_entropy_ball() -> None:
     for d in (1, 2, 5):
         ball = pb.EntropyBall(d)
         rng = np.random.default_rng(d)
         lengths = np.linalg.norm(ball.supports(rng.normal(size=(20_000, d)) ** 3), axis=1)
-        assert lengths.max() <= ball.radius * (1 + 1e-12)
-        assert lengths.max() >= ball.radius * (1 - 1e-3)
+        assert lengths.max() <= ball.longest * (1 + 1e-12)
+        assert lengths.max() >= ball.longest * (1 - 1e-3)
 
 
 BAD: list[tuple[Any, str]] = [
@@ -269,5 +269,5 @@ def test_bad_sets_are_named(call: Any, message: str) -> None:
 def test_contains_refuses_what_lies_outside(name: str) -> None:
     region = SETS[name]
     c = np.ones(region.d)
-    outside = region.maximize(c) + c * 1e-3 * (1 + region.radius)
+    outside = region.maximize(c) + c * 1e-3 * (1 + region.longest)
     assert not region.contains(outside)

@@ -169,7 +169,7 @@ class Fickle(pb.Ball):
 
 class Endless(pb.Ball):
     @property
-    def radius(self) -> float:
+    def longest(self) -> float:
         return np.inf
 
 

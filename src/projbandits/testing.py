@@ -184,10 +184,10 @@ def check_decision_set(arms: DecisionSet, *, seed: int = 0) -> None:
     points = np.array([arms.maximize(c) for c in directions])
     for x in points:
         assert arms.contains(x), f"the support point {x} is not in {arms!r}"
-        assert np.linalg.norm(x) <= arms.radius * (1 + 1e-9), f"{x} is longer than the radius"
-    assert math.isfinite(arms.radius), f"the radius is {arms.radius}"
+        assert np.linalg.norm(x) <= arms.longest * (1 + 1e-9), f"{x} is longer than the longest arm"
+    assert math.isfinite(arms.longest), f"the longest arm has length {arms.longest}"
     for c, x in zip(directions[:200], points, strict=False):
-        outside = x + 1e-4 * max(arms.radius, 1e-300) * c / np.linalg.norm(c)
+        outside = x + 1e-4 * max(arms.longest, 1e-300) * c / np.linalg.norm(c)
         assert not arms.contains(outside), f"{outside} counts as a member of {arms!r}"
     again = np.array([arms.maximize(c) for c in directions])
     assert (again == points).all(), "asked again, support points differ"
@@ -197,7 +197,7 @@ def check_decision_set(arms: DecisionSet, *, seed: int = 0) -> None:
     assert short.max() <= 1e-10, f"a support point misses the maximum by {short.max():.2g}"
     for c, x in zip(directions[:20], points, strict=False):
         rescaled = float(c @ arms.maximize(1e-3 * c))
-        assert math.isclose(rescaled, float(c @ x), rel_tol=1e-9, abs_tol=1e-9 * arms.radius), (
+        assert math.isclose(rescaled, float(c @ x), rel_tol=1e-9, abs_tol=1e-9 * arms.longest), (
             f"the support point of {c} moves when the direction is scaled"
         )
     for method in ("pivoted-qr", "first"):
@@ -209,7 +209,7 @@ def check_decision_set(arms: DecisionSet, *, seed: int = 0) -> None:
     top = spread.value(arms.best_convex(spread).x[None])[0]
     assert top >= spread.value(points).max() * (1 - 1e-6), "best_convex is not the best"
     left = points - arms.span().project(points)
-    assert np.abs(left).max() <= 1e-7 * max(arms.radius, 1e-300), "arms lie outside span()"
+    assert np.abs(left).max() <= 1e-7 * max(arms.longest, 1e-300), "arms lie outside span()"
 
 
 def _some_arms(arms: DecisionSet, rng: np.random.Generator) -> list[Arm]:

@@ -136,7 +136,7 @@ def constants(world: World, basis: str = "pivoted-qr") -> Constants:
         arms=world.arms.size,
         gap=gap,
         delta_basis=smallest**2,
-        Z=world.arms.radius,
+        Z=world.arms.longest,
         S=float(np.linalg.norm(world.theta)),
         noise=world.noise.scale,
     )

@@ -61,7 +61,7 @@ class DecisionSet(ABC):
 
     @property
     @abstractmethod
-    def radius(self) -> float:
+    def longest(self) -> float:
         """A bound Z on the length of every arm (Assumption 2)."""
 
     @abstractmethod

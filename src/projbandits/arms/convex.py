@@ -20,7 +20,7 @@ FLAT = 1e-7
 class ConvexSet(DecisionSet):
     """A convex set, known by its support points.
 
-    A subclass gives `d`, `radius`, `contains` and `supports`.
+    A subclass gives `d`, `longest`, `contains` and `supports`.
     """
 
     @abstractmethod
@@ -107,8 +107,7 @@ class Ball(ConvexSet):
     d : int
         The dimension.
     radius : float
-        Its radius; note that the attribute `radius` of a decision set bounds |x|, which
-        differs where the centre is not the origin.
+        Its radius.
     center : array of shape (d,), optional
         Its centre, the origin by default.
 
@@ -121,7 +120,7 @@ class Ball(ConvexSet):
 
     def __init__(self, d: int, radius: float = 1.0, center: npt.ArrayLike | None = None) -> None:
         self._d = integer("d", d, least=1)
-        self.reach = positive("radius", radius)
+        self.radius = positive("radius", radius)
         self.center = np.zeros(d) if center is None else real_vector("center", center, d)
 
     @property
@@ -130,22 +129,22 @@ class Ball(ConvexSet):
         return self._d
 
     @property
-    def radius(self) -> float:
+    def longest(self) -> float:
         """The largest |x|, Z of Assumption 2."""
-        return float(np.linalg.norm(self.center)) + self.reach
+        return float(np.linalg.norm(self.center)) + self.radius
 
     def supports(self, directions: Array) -> Array:
         """Return the points of the sphere in the given directions, the centre for direction 0."""
-        return self.center + self.reach * _units(directions)
+        return self.center + self.radius * _units(directions)
 
     def contains(self, x: npt.ArrayLike, tolerance: float = 1e-9) -> bool:
-        """Tell whether x lies in the ball, up to a tolerance relative to its radius."""
+        """Tell whether x lies in the ball, up to a tolerance relative to its size."""
         distance = np.linalg.norm(real_vector("x", x, self.d) - self.center)
-        return bool(distance <= self.reach + tolerance * self.radius)
+        return bool(distance <= self.radius + tolerance * self.longest)
 
     def __repr__(self) -> str:
         center = f", center={self.center.tolist()}" if self.center.any() else ""
-        return f"Ball(d={self.d}, radius={self.reach}{center})"
+        return f"Ball(d={self.d}, radius={self.radius}{center})"
 
 
 class Ellipsoid(ConvexSet):
@@ -191,7 +190,7 @@ class Ellipsoid(ConvexSet):
         return len(self.center)
 
     @property
-    def radius(self) -> float:
+    def longest(self) -> float:
         """A bound on |x|: the centre's length plus the longest half-axis."""
         return float(np.linalg.norm(self.center) + self.lengths[-1])
 
@@ -209,7 +208,7 @@ class Ellipsoid(ConvexSet):
         longest = self.lengths[-1]
         # A half-axis below the root of round-off is known no better than that.
         unknown = np.where(self.lengths < FLAT * longest, 2e-8 * longest, 0.0)
-        slack = tolerance * self.radius + unknown
+        slack = tolerance * self.longest + unknown
         return bool(np.linalg.norm(along / (self.lengths + slack)) <= 1 + tolerance)
 
     def __repr__(self) -> str:
@@ -250,7 +249,7 @@ class Box(ConvexSet):
         return len(self.lower)
 
     @property
-    def radius(self) -> float:
+    def longest(self) -> float:
         """The length of the farthest corner, Z of Assumption 2."""
         return float(np.linalg.norm(np.maximum(np.abs(self.lower), np.abs(self.upper))))
 
@@ -262,7 +261,7 @@ class Box(ConvexSet):
     def contains(self, x: npt.ArrayLike, tolerance: float = 1e-9) -> bool:
         """Tell whether x lies in the box, up to a tolerance relative to its size."""
         point = real_vector("x", x, self.d)
-        slack = tolerance * self.radius
+        slack = tolerance * self.longest
         return bool((point >= self.lower - slack).all() and (point <= self.upper + slack).all())
 
     def __repr__(self) -> str:

@@ -57,7 +57,7 @@ class EntropyBall(ConvexSet):
         return self._d
 
     @cached_property
-    def radius(self) -> float:
+    def longest(self) -> float:
         """The largest |x|, Z of Assumption 2."""
         return float(np.linalg.norm(self.best_convex(_Length(self.d)).x))
 
@@ -79,10 +79,10 @@ class EntropyBall(ConvexSet):
     def contains(self, x: npt.ArrayLike, tolerance: float = 1e-9) -> bool:
         """Tell whether x lies in the set, up to a tolerance relative to the set's size."""
         point = real_vector("x", x, self.d)
-        slack = tolerance * self.radius
+        slack = tolerance * self.longest
         above = np.maximum(point, 0.0)
         entropy = float(xlogy(above, above).sum())
-        steepest = 1 + math.log1p(self.radius)
+        steepest = 1 + math.log1p(self.longest)
         return bool((point >= -slack).all() and entropy <= self.bound + self.d * slack * steepest)
 
     def _roots(self, C: Array) -> Array:

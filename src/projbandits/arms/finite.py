@@ -56,7 +56,7 @@ class FiniteArms(DecisionSet):
         return int(self.vectors.shape[0])
 
     @cached_property
-    def radius(self) -> float:
+    def longest(self) -> float:
         """The length of the longest arm, Z of Assumption 2."""
         return float(np.linalg.norm(self.vectors, axis=1).max())
 
@@ -91,7 +91,7 @@ class FiniteArms(DecisionSet):
         """Tell whether x is one of the arms, up to a tolerance relative to the longest."""
         point = real_vector("x", x, self.d)
         nearest = np.abs(self.vectors - point).max(axis=1).min()
-        return bool(nearest <= tolerance * max(self.radius, np.finfo(np.float64).tiny))
+        return bool(nearest <= tolerance * max(self.longest, np.finfo(np.float64).tiny))
 
     def __len__(self) -> int:
         return self.size

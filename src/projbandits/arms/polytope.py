@@ -75,7 +75,7 @@ class Polytope(ConvexSet):
         return int(self.A.shape[1])
 
     @cached_property
-    def radius(self) -> float:
+    def longest(self) -> float:
         """A bound on |x|: the farthest corner of the bounding box."""
         return float(np.linalg.norm(np.maximum(np.abs(self.lower), np.abs(self.upper))))
 
@@ -101,7 +101,7 @@ class Polytope(ConvexSet):
 
     def contains(self, x: npt.ArrayLike, tolerance: float = 1e-9) -> bool:
         """Tell whether x lies in the polytope, up to a tolerance relative to its size."""
-        return self._violation(real_vector("x", x, self.d)) <= tolerance * max(self.radius, 1e-300)
+        return self._violation(real_vector("x", x, self.d)) <= tolerance * max(self.longest, 1e-300)
 
     def _solve(self, cost: Array) -> OptimizeResult:
         return linprog(

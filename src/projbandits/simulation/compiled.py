@@ -60,9 +60,9 @@ def why_not(world: World, strategy: Strategy) -> str | None:
         return f"it has no compiled support points for {type(world.arms).__name__}"
     if not isinstance(strategy, LinearStrategy):
         return f"{type(strategy).__name__} is no LinearStrategy"
-    if world.arms.radius**2 > LARGEST * strategy.ridge:
+    if world.arms.longest**2 > LARGEST * strategy.ridge:
         return (
-            f"arms as long as {world.arms.radius:.3g} would cost it accuracy with a ridge of "
+            f"arms as long as {world.arms.longest:.3g} would cost it accuracy with a ridge of "
             f"{strategy.ridge:g}: scale the features"
         )
     if type(strategy).update is not LinearStrategy.update:
@@ -223,7 +223,7 @@ def _region(arms: ConvexSet) -> Any:
         warm = np.array([most, most])
         return support.Region(support.ENTROPY, arms.bound, none, none, no_axes, warm)
     if isinstance(arms, Ball):
-        return support.Region(support.BALL, arms.reach, arms.center, none, no_axes, none)
+        return support.Region(support.BALL, arms.radius, arms.center, none, no_axes, none)
     if isinstance(arms, Ellipsoid):
         return support.Region(
             support.ELLIPSOID, 0.0, arms.center, arms.lengths, np.array(arms.axes, order="C"), none
