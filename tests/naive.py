@@ -41,10 +41,10 @@ def entropy_ball_maximum(c: Array, bound: float) -> float:
 
     size = np.abs(c).max()
     c = c / size
-    grid = np.linspace(-14, 8, 8001)
+    grid = np.linspace(-14, 8, 2001)
     start = min(grid, key=dual)
     best = minimize_scalar(
-        dual, bounds=(start - 0.01, start + 0.01), method="bounded", options={"xatol": 1e-14}
+        dual, bounds=(start - 0.02, start + 0.02), method="bounded", options={"xatol": 1e-14}
     )
     return float(size * best.fun)
 
