@@ -119,3 +119,15 @@ def play(
         regret += (F @ theta).max() - F[i] @ theta
         return_regret += (X @ theta).max() - X[i] @ theta
     return float(regret), float(return_regret)
+
+
+def stretch(
+    most: int, drift: float, sd: float, q: float, low: float, high: float, rng: np.random.Generator
+) -> tuple[int, float]:
+    """Pull one arm until c leaves [low, high], at most `most` times, looking at every step."""
+    S = 0.0
+    for m in range(1, most + 1):
+        S += drift + sd * rng.normal()
+        if not low <= S / (1 + m * q) <= high:
+            return m, S
+    return most, S

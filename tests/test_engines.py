@@ -11,10 +11,12 @@ import projbandits as pb
 from projbandits.arms import ConvexSet
 from projbandits.problems import Bernoulli, Problem, Uniform
 from projbandits.simulation import compiled, events
+from projbandits.simulation.kernels.events import DEPTH, stretch
 from projbandits.simulation.kernels.support import support
 from projbandits.simulation.streams import stream
 from projbandits.simulation.tables import Tables
 from projbandits.strategies import LinearStrategy
+from tests import naive
 
 FIVE: list[LinearStrategy] = [
     pb.GENTRY(),
@@ -129,6 +131,32 @@ def test_events_agree_with_steps_in_distribution(name: str) -> None:
                 assert p_value(a, b) > LEVEL
         found = [[f[i].sum(), (~f[i]).sum()] for f in (steps.found_best, skips.found_best)]
         assert stats.fisher_exact(np.array(found)).pvalue > LEVEL
+
+
+@pytest.mark.parametrize(
+    ("most", "drift", "sd", "q", "low", "high"),
+    [
+        (100, 0.0, 1.0, 0.1, -1.0, 1.0),
+        (100, 0.0, 1.0, 0.02, -4.0, 3.0),
+        (300, 0.05, 1.0, 0.01, -math.inf, 5.0),
+        (64, -0.3, 0.5, 0.5, -0.8, math.inf),
+        (7, 0.1, 1.0, 3.0, -0.2, 0.3),
+        (250, 0.02, 0.3, 0.001, -2.0, 6.0),
+    ],
+)
+def test_a_stretch_ends_when_and_where_a_walk_step_by_step_does(
+    most: int, drift: float, sd: float, q: float, low: float, high: float
+) -> None:
+    # 4,000 stretches by halving against 4,000 by single steps: pulls and sums, level 1e-4 each.
+    one, other = np.random.default_rng(1), np.random.default_rng(2)
+    ends, sums = np.empty(DEPTH, np.int64), np.empty(DEPTH)
+    skips = np.array(
+        [stretch(most, drift, sd, q, low, high, False, False, ends, sums, one) for _ in range(4000)]
+    )
+    steps = np.array([naive.stretch(most, drift, sd, q, low, high, other) for _ in range(4000)])
+    assert (steps[:, 0] < most).mean() > 0.05  # some leave early, or there is nothing to see
+    for column in (0, 1):
+        assert p_value(skips[:, column], steps[:, column]) > LEVEL
 
 
 def test_events_would_be_told_from_a_strategy_that_explores_a_quarter_more() -> None:
