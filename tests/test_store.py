@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.simulation import engines, executors
+from projbandits.simulation import engines, executors, store
 
 PROBLEM = pb.problems.random_arms(d=4, arms=8, u=2)
 STRATEGIES = [pb.GENTRY(), pb.UE()]
@@ -155,6 +155,15 @@ def test_foreign_folders_nameless_schedules_and_damaged_parts_are_named(tmp_path
         run(store=tmp_path / "good")
     part.unlink()
     assert same(run(store=tmp_path / "good"), run())
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "part-000000000-000000015.parquet"])
+def test_what_a_killed_run_left_half_written_is_no_obstacle(tmp_path: Path, name: str) -> None:
+    if name != "manifest.json":
+        run(store=tmp_path)
+        (tmp_path / name).unlink()
+    (tmp_path / f"{store.UNFINISHED}{name}-4711").write_text('{"form')
+    assert same(run(store=tmp_path), run())
 
 
 def test_the_manifest_says_what_is_simulated(tmp_path: Path) -> None:

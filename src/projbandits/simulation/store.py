@@ -18,6 +18,8 @@ from projbandits.simulation.records import Record
 from projbandits.simulation.spec import Spec
 
 FORMAT = 1
+UNFINISHED = ".unfinished-"
+"""How a file's name begins until it is whole; a killed run may leave one, which is ignored."""
 
 
 class Store:
@@ -44,7 +46,7 @@ class Store:
         wanted = _manifest(spec)
         if manifest.exists():
             _check_same(json.loads(manifest.read_text(encoding="utf-8")), wanted, self.path)
-        elif any(self.path.iterdir()):
+        elif any(not file.name.startswith(UNFINISHED) for file in self.path.iterdir()):
             raise ValueError(
                 f"store must be an empty or a new folder, or one made by simulate; {str(path)!r} "
                 "holds other files"
@@ -131,7 +133,7 @@ def _short(value: Any) -> str:
 
 def _replace(target: Path, content: bytes) -> None:
     """Write a file that appears whole or not at all, even if the machine stops."""
-    part = target.with_name(f".{target.name}.{os.getpid()}")
+    part = target.with_name(f"{UNFINISHED}{target.name}-{os.getpid()}")
     with part.open("wb") as file:
         file.write(content)
         file.flush()
