@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter, PercentFormatter
+from matplotlib.ticker import LogFormatter, LogFormatterSciNotation, PercentFormatter
 
-from projbandits._checks import one_of
+from projbandits._checks import Array, one_of
 from projbandits.results import FOUND_BEST_WINDOW, Result
 
 COLUMN_WIDTH = 3.5
@@ -31,6 +33,8 @@ def regret(
     metric: str = "regret",
     level: float = 0.95,
     log: bool = False,
+    quantile: float | None = None,
+    exponents: bool = False,
 ) -> Axes:
     """Draw the mean regret of each strategy over time, with confidence bands.
 
@@ -46,6 +50,10 @@ def regret(
         The confidence level of the bands.
     log : bool
         Logarithmic axes, on which a power of n is a straight line.
+    quantile : float, optional
+        Draw a quantile over trials instead of the mean; 0.5 is the median.
+    exponents : bool
+        Name each strategy's exponent of growth over the last decade in the legend.
 
     Examples
     --------
@@ -56,16 +64,27 @@ def regret(
     'mean projection regret'
     """
     one_of("metric", metric, tuple(METRIC_LABELS))
-    ax = _curves(result, ax, metric, level)
-    ax.set_ylabel(f"mean {METRIC_LABELS[metric]}")
+    ax = _curves(result, ax, metric, level, quantile=quantile)
+    ax.set_ylabel(f"{_statistic(quantile)} {METRIC_LABELS[metric]}")
+    if exponents:
+        for line, strategy in zip(
+            ax.lines[-len(result.strategies) :], result.strategies, strict=True
+        ):
+            b, low, high = result.exponent(strategy, level)
+            line.set_label(f"{_short(strategy)}: $n^{{{b:.2f}}}$ ({low:.2f} to {high:.2f})")
+        _finish(ax, columns=1)
     if log:
         ax.set_xscale("log")
         ax.set_yscale("log")
+        positive = [y for line in ax.lines for y in np.asarray(line.get_ydata()) if y > 0]
+        if positive:  # a band that reaches below zero must not set the scale
+            ax.set_ylim(bottom=min(positive))
         ax.set_xlim(result.steps[0], result.horizon)
+        ax.xaxis.set_major_formatter(LogFormatterSciNotation())
+        ax.yaxis.set_major_formatter(LogFormatterSciNotation())
     else:
         ax.set_ylim(bottom=0)
-    ax.xaxis.set_major_formatter(_thousands)
-    ax.yaxis.set_major_formatter(_thousands)
+        ax.yaxis.set_major_formatter(_thousands)
     return ax
 
 
@@ -85,8 +104,7 @@ def found_best(result: Result, ax: Axes | None = None, *, level: float = 0.95) -
     """
     ax = _curves(result, ax, "found_best", level, first=FOUND_BEST_WINDOW)
     ax.set_ylabel("trials that found the best arm")
-    ax.set_ylim(0, 1)
-    ax.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
+    _share_axis(ax)
     return ax
 
 
@@ -121,6 +139,98 @@ def against(
     return ax
 
 
+def survival(result: Result, ax: Axes | None = None) -> Axes:
+    """Draw the share of trials whose regret at the last checkpoint exceeds each value.
+
+    A mean hides whether all trials cost the same or a few cost nearly everything; this shows it.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> from projbandits import plots
+    >>> result = pb.simulate(pb.problems.random_arms(), pb.GENTRY(), trials=4, horizon=20)
+    >>> plots.survival(result).get_ylabel()
+    'trials with more regret'
+    """
+    ax = _axes(ax)
+    for i, strategy in enumerate(result.strategies):
+        values = np.sort(result.regret[i, :, -1])
+        above = 1 - np.arange(1, len(values) + 1) / len(values)
+        ax.step(values, above, where="post", **_style(i), label=_short(strategy))
+    ax.set_xscale("log")
+    ax.xaxis.set_major_formatter(_thousands)
+    ax.set_xlabel(f"projection regret at step {result.steps[-1]:,} ({result.trials:,} trials)")
+    ax.set_ylabel("trials with more regret")
+    _share_axis(ax)
+    _finish(ax)
+    return ax
+
+
+def thresholds(
+    values: Array, alphas: Sequence[float], ax: Axes | None = None, *, name: str = "alpha"
+) -> Axes:
+    """Draw the share of worlds whose threshold lies below each alpha, with some alphas marked.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projbandits import plots
+    >>> plots.thresholds(np.array([10.0, 30.0, 1e3]), [1.0, 100.0]).get_xlabel()
+    'alpha (3 worlds)'
+    """
+    ax = _axes(ax)
+    values = np.sort(values)
+    below = np.arange(len(values) + 1) / len(values)
+    ax.step(
+        np.concatenate([[min(*alphas, values[0]) / 2], values]),
+        below,
+        where="post",
+        color="0.2",
+        label="share of worlds",
+    )
+    for i, alpha in enumerate(alphas):
+        ax.axvline(alpha, **_style(i), label=f"{name} = {alpha:g}")
+    ax.set_xscale("log")
+    ax.xaxis.set_major_formatter(LogFormatterSciNotation())
+    ax.set_xlabel(f"{name} ({len(values):,} worlds)")
+    ax.set_ylabel("worlds whose threshold lies below")
+    _share_axis(ax)
+    _finish(ax)
+    return ax
+
+
+def panels(
+    drawings: Sequence[Callable[[Axes], Any]], *, title: str = "", shared_legend: bool = True
+) -> Figure:
+    """Draw side by side, each drawing on axes of its own; one legend for all if they share it.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> from projbandits import plots
+    >>> result = pb.simulate(pb.problems.random_arms(), pb.GENTRY(), trials=4, horizon=20)
+    >>> both = [lambda ax: plots.regret(result, ax), lambda ax: plots.found_best(result, ax)]
+    >>> len(plots.panels(both).axes)
+    2
+    """
+    width = COLUMN_WIDTH * max(len(drawings), 1.5)  # a single panel needs room for its legend
+    size = (width, 0.95 * COLUMN_WIDTH)
+    figure, axes = plt.subplots(
+        1, len(drawings), figsize=size, layout="constrained", dpi=200, squeeze=False
+    )
+    for draw, ax in zip(drawings, axes[0], strict=True):
+        draw(ax)
+    if shared_legend:
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        for ax in axes[0]:
+            ax.get_legend().remove()
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=3, fontsize=7, frameon=False
+        )
+    figure.suptitle(title, fontsize=9)
+    return figure
+
+
 def figure_pair(result: Result, *, title: str = "", level: float = 0.95) -> Figure:
     """Draw regret and, on finitely many arms, the share that found the best arm, side by side.
 
@@ -132,28 +242,26 @@ def figure_pair(result: Result, *, title: str = "", level: float = 0.95) -> Figu
     >>> len(plots.figure_pair(result).axes)
     2
     """
-    panels = 1 if result.best_share is None else 2
-    size = (COLUMN_WIDTH * panels, 0.95 * COLUMN_WIDTH)
-    figure, axes = plt.subplots(
-        1, panels, figsize=size, layout="constrained", dpi=200, squeeze=False
-    )
-    regret(result, axes[0, 0], level=level)
-    if panels == 2:
-        found_best(result, axes[0, 1], level=level)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    for ax in axes[0]:
-        ax.get_legend().remove()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=7, frameon=False)
-    figure.suptitle(title, fontsize=9)
-    return figure
+    drawings: list[Callable[[Axes], Axes]] = [lambda ax: regret(result, ax, level=level)]
+    if result.best_share is not None:
+        drawings.append(lambda ax: found_best(result, ax, level=level))
+    return panels(drawings, title=title)
 
 
-def _curves(result: Result, ax: Axes | None, metric: str, level: float, first: int = 1) -> Axes:
+def _curves(
+    result: Result,
+    ax: Axes | None,
+    metric: str,
+    level: float,
+    first: int = 1,
+    quantile: float | None = None,
+) -> Axes:
     ax = _axes(ax)
     shown = result.steps >= min(first, result.horizon)
     steps = result.steps[shown]
     for i, strategy in enumerate(result.strategies):
-        mean, low, high = (values[shown] for values in result.curve(strategy, metric, level))
+        curve = result.curve(strategy, metric, level, quantile)
+        mean, low, high = (values[shown] for values in curve)
         style = _style(i)
         ax.plot(steps, mean, **style, label=_short(strategy))
         ax.fill_between(steps, low, high, color=style["color"], alpha=0.18, linewidth=0)
@@ -162,6 +270,12 @@ def _curves(result: Result, ax: Axes | None, metric: str, level: float, first: i
     ax.xaxis.set_major_formatter(_thousands)
     _finish(ax)
     return ax
+
+
+def _statistic(quantile: float | None) -> str:
+    if quantile is None:
+        return "mean"
+    return "median" if quantile == 0.5 else f"{quantile:g} quantile of"
 
 
 def _style(i: int) -> dict[str, Any]:
@@ -191,7 +305,7 @@ def _axes(ax: Axes | None) -> Axes:
     return new
 
 
-def _finish(ax: Axes) -> None:
+def _finish(ax: Axes, columns: int = 2) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
@@ -202,12 +316,17 @@ def _finish(ax: Axes) -> None:
     ax.legend(  # above the axes, where it covers no curve
         fontsize=7,
         frameon=False,
-        ncols=2 if len(handles) > 1 else 1,
+        ncols=min(columns, len(handles)) or 1,
         loc="lower left",
         bbox_to_anchor=(0, 1),
         borderaxespad=0,
         columnspacing=1,
     )
+
+
+def _share_axis(ax: Axes) -> None:
+    ax.set_ylim(0, 1)
+    ax.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
 
 
 def _thousands(value: float, _: float) -> str:
@@ -216,3 +335,8 @@ def _thousands(value: float, _: float) -> str:
 
 def _short(label: str) -> str:
     return label.removesuffix("()")
+
+
+def close(figure: Figure) -> None:
+    """Forget a figure that has been written."""
+    plt.close(figure)

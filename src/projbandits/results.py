@@ -6,15 +6,16 @@ import importlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._checks import Array, did_you_mean, one_of, real
+from projbandits import statistics
+from projbandits._checks import Array, did_you_mean, one_of
+from projbandits.statistics import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +27,7 @@ METRICS = ("regret", "return_regret", "best_share", "found_best")
 
 
 class Curve(NamedTuple):
-    """A mean over trials at each step, with the ends of its confidence interval."""
+    """A mean (or quantile) over trials at each step, with the ends of its interval."""
 
     mean: Array
     low: Array
@@ -88,7 +89,36 @@ class Result:
             )
         return self.strategies.index(strategy)
 
-    def curve(self, strategy: str, metric: str = "regret", level: float = 0.95) -> Curve:
+    def only(self, *strategies: str) -> Result:
+        """Return the result of some of the strategies alone, in the order given.
+
+        Examples
+        --------
+        >>> import projbandits as pb
+        >>> result = pb.simulate(pb.problems.random_arms(), [pb.GENTRY(), pb.UE()], trials=2,
+        ...                      horizon=10)
+        >>> result.only("UE()").strategies
+        ('UE()',)
+        """
+        at = [self.position(label) for label in strategies]
+        return replace(
+            self,
+            strategies=tuple(strategies),
+            regret=self.regret[at],
+            return_regret=self.return_regret[at],
+            best_share=None if self.best_share is None else self.best_share[at],
+            found_best=None if self.found_best is None else self.found_best[at],
+            engines=tuple(self.engines[i] for i in at),
+            parameters=tuple(self.parameters[i] for i in at),
+        )
+
+    def curve(
+        self,
+        strategy: str,
+        metric: str = "regret",
+        level: float = 0.95,
+        quantile: float | None = None,
+    ) -> Curve:
         """Return the mean over trials at each checkpoint, with a normal confidence interval.
 
         Parameters
@@ -100,17 +130,22 @@ class Result:
             the checkpoint, with a Wilson interval.
         level : float
             The confidence level.
+        quantile : float, optional
+            A quantile over trials instead of the mean, 0.5 for the median, with order statistics
+            for its interval.
         """
         one_of("metric", metric, METRICS)
-        z = _quantile(level)
         if metric in ("best_share", "found_best") and self.best_share is None:
             raise ValueError(f"metric {metric!r} needs finitely many arms, got {self.problem}")
         kept: Array = getattr(self, "best_share" if metric == "found_best" else metric)
         values = kept[self.position(strategy)]
         if metric == "found_best":
-            return _wilson((values > FOUND_BEST_SHARE).mean(axis=0), self.trials, z)
+            share = (values > FOUND_BEST_SHARE).mean(axis=0)
+            return Curve(*statistics.wilson(share, self.trials, level))
+        if quantile is not None:
+            return Curve(*statistics.quantile(values, quantile, level))
         mean = values.mean(axis=0)
-        half = z * _standard_error(values)
+        half = statistics.normal_quantile(level) * _standard_error(values)
         return Curve(mean, mean - half, mean + half)
 
     def summary(self, level: float = 0.95) -> pd.DataFrame:
@@ -140,8 +175,8 @@ class Result:
         """Return the final regret as a function of one parameter of the strategies.
 
         One row for each strategy that has the parameter: its family (the label without that
-        parameter), the parameter, and the mean with its interval. Families are in the order of the
-        strategies, and within a family the parameter increases.
+        parameter), its label, the parameter, and the mean with its interval. Families are in the
+        order of the strategies, and within a family the parameter increases.
         """
         import pandas as pd
 
@@ -152,6 +187,7 @@ class Result:
                 rows.append(
                     {
                         "family": _family(fields, parameter),
+                        "strategy": self.strategies[i],
                         parameter: fields[parameter],
                         "mean": curve.mean[-1],
                         "low": curve.low[-1],
@@ -170,6 +206,20 @@ class Result:
         place = frame["family"].map(order.index)
         frame = frame.assign(place=place).sort_values(["place", parameter], ignore_index=True)
         return frame.drop(columns="place")
+
+    def exponent(self, strategy: str, level: float = 0.95) -> Estimate:
+        """Return b of the power law n^b that fits the mean regret over the last decade of steps.
+
+        With a bootstrap interval over trials; see `projbandits.statistics.exponent`.
+
+        Examples
+        --------
+        >>> import projbandits as pb
+        >>> result = pb.simulate(pb.problems.random_arms(), pb.UE(), trials=20, horizon=1000)
+        >>> 0.5 < result.exponent("UE()").value < 1.1
+        True
+        """
+        return statistics.exponent(self.steps, self.regret[self.position(strategy)], level)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a tidy frame, one row for each strategy, trial and checkpoint."""
@@ -279,13 +329,6 @@ def _family(fields: Mapping[str, Any], without: str) -> str:
     return f"{fields['strategy']}({', '.join(shown)})" if shown else str(fields["strategy"])
 
 
-def _quantile(level: float) -> float:
-    level = real("level", level)
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie strictly between 0 and 1, got {level}")
-    return NormalDist().inv_cdf(0.5 + level / 2)
-
-
 def _standard_error(values: Array) -> Array:
     """Return the standard error of the mean over trials; unknown (nan) for a single trial."""
     n = len(values)
@@ -293,10 +336,3 @@ def _standard_error(values: Array) -> Array:
         return np.full(values.shape[1], np.nan)
     error: Array = values.std(axis=0, ddof=1) / np.sqrt(n)
     return error
-
-
-def _wilson(share: Array, n: int, z: float) -> Curve:
-    """Return a share of n trials with Wilson's interval, which holds at 0 and 1 too."""
-    center = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return Curve(share, center - half, center + half)

@@ -1,5 +1,19 @@
-"""The paper's evaluation as code: each experiment a problem, strategies and what is shown."""
+"""The paper's evaluation as code: experiments and figures as data, claims as checks, a report."""
 
-from projbandits.paper.experiments import FIG_A, Experiment
+from projbandits.paper.claims import CLAIMS, Claim, Condition, Verdict
+from projbandits.paper.experiments import Experiment
+from projbandits.paper.figures import FIGURES, Figure
+from projbandits.paper.reproduce import QUICK, Reproduction, reproduce
 
-__all__ = ["FIG_A", "Experiment"]
+__all__ = [
+    "CLAIMS",
+    "FIGURES",
+    "QUICK",
+    "Claim",
+    "Condition",
+    "Experiment",
+    "Figure",
+    "Reproduction",
+    "Verdict",
+    "reproduce",
+]

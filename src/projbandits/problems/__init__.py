@@ -3,7 +3,14 @@
 from projbandits.problems.base import Problem, World
 from projbandits.problems.instance import Instance, instance
 from projbandits.problems.noise import Bernoulli, Gaussian, Noise, Uniform
-from projbandits.problems.synthetic import EntropyBallWorlds, RandomArms, entropy_ball, random_arms
+from projbandits.problems.synthetic import (
+    EntropyBallWorlds,
+    RandomArms,
+    RandomTheta,
+    entropy_ball,
+    random_arms,
+    random_theta,
+)
 from projbandits.problems.wine import Wine, wine
 
 __all__ = [
@@ -14,11 +21,13 @@ __all__ = [
     "Noise",
     "Problem",
     "RandomArms",
+    "RandomTheta",
     "Uniform",
     "Wine",
     "World",
     "entropy_ball",
     "instance",
     "random_arms",
+    "random_theta",
     "wine",
 ]

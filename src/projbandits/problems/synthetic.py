@@ -1,4 +1,4 @@
-"""The paper's synthetic settings a, b (random finite arms) and c (the entropy ball)."""
+"""The paper's synthetic settings a, b (random finite arms) and c (the entropy ball), and others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projbandits._checks import integer, one_of
-from projbandits.arms import EntropyBall, FiniteArms
+from projbandits.arms import DecisionSet, EntropyBall, FiniteArms
 from projbandits.problems.base import World
 from projbandits.problems.noise import Noise, as_noise
 from projbandits.subspace import Subspace
@@ -48,6 +48,22 @@ class EntropyBallWorlds:
         theta = rng.uniform(-1, 1, size=self.d)
         U = _draw_subspace(self.subspace, self.d, self.u, rng)
         return World(EntropyBall(self.d, self.bound), U, self.noise, theta=theta)
+
+
+@dataclass(frozen=True)
+class RandomTheta:
+    """A given decision set, with theta and U drawn anew in each trial."""
+
+    arms: DecisionSet
+    u: int
+    noise: Noise
+    subspace: str
+
+    def world(self, rng: np.random.Generator) -> World:
+        """Return a world with every entry of theta and A from U(-1, 1)."""
+        theta = rng.uniform(-1, 1, size=self.arms.d)
+        U = _draw_subspace(self.subspace, self.arms.d, self.u, rng)
+        return World(self.arms, U, self.noise, theta=theta)
 
 
 def random_arms(
@@ -111,6 +127,35 @@ def entropy_ball(
     one_of("subspace", subspace, SUBSPACES)
     u = integer("u", u, least=1, most=d)
     return EntropyBallWorlds(d, u, as_noise(noise), EntropyBall(d, bound).bound, subspace)
+
+
+def random_theta(
+    arms: DecisionSet, *, u: int, noise: float | Noise = 0.5, subspace: str = "random"
+) -> RandomTheta:
+    """Return the problem of a given decision set, with theta and U drawn anew in each trial.
+
+    Parameters
+    ----------
+    arms : DecisionSet
+        What may be chosen, the same in every trial.
+    u : int
+        The number of dimensions of U.
+    noise : float or Noise
+        The standard deviation of Gaussian noise, or a noise.
+    subspace : {"random", "coordinates"}
+        U is the span of a random d x u matrix, or of the first u coordinates.
+
+    Examples
+    --------
+    >>> import numpy as np, projbandits as pb
+    >>> problem = pb.problems.random_theta(pb.Ball(4), u=2)
+    >>> problem.world(np.random.default_rng(0)).subspace
+    Subspace(dim=2, ambient=4)
+    """
+    if not isinstance(arms, DecisionSet):
+        raise TypeError(f"arms must be a DecisionSet, such as pb.Ball(4), got {arms!r}")
+    one_of("subspace", subspace, SUBSPACES)
+    return RandomTheta(arms, integer("u", u, least=1, most=arms.d), as_noise(noise), subspace)
 
 
 def _draw_subspace(kind: str, d: int, u: int, rng: np.random.Generator) -> Subspace:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits.simulation.engines import play
-from projbandits.simulation.progress import Progress
+from projbandits.simulation.progress import Bar
 from projbandits.simulation.records import Record
 from projbandits.simulation.spec import Spec
 from projbandits.simulation.store import Store
@@ -20,9 +20,7 @@ CHUNK = 16
 Flag = NDArray[np.uint8]
 
 
-def run(
-    spec: Spec, executor: Executor | None, store: Store | None, bar: Progress
-) -> list[list[Record]]:
+def run(spec: Spec, executor: Executor | None, store: Store | None, bar: Bar) -> list[list[Record]]:
     """Return the records of every trial, in order, whoever ran them."""
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(f"executor must be a concurrent.futures.Executor, got {executor!r}")
@@ -51,7 +49,7 @@ def run(
 
 
 def _play(
-    spec: Spec, executor: Executor | None, chunks: list[range], bar: Progress
+    spec: Spec, executor: Executor | None, chunks: list[range], bar: Bar
 ) -> Iterator[tuple[range, list[list[Record]]]]:
     """Yield each chunk when it is finished."""
     if executor is not None:
@@ -70,7 +68,7 @@ def _play(
 
 
 def _spread(
-    spec: Spec, executor: Executor, chunks: list[range], bar: Progress, stop: Flag | None
+    spec: Spec, executor: Executor, chunks: list[range], bar: Bar, stop: Flag | None
 ) -> Iterator[tuple[range, list[list[Record]]]]:
     work = {executor.submit(run_chunk, spec, chunk, stop): chunk for chunk in chunks}
     try:
@@ -89,7 +87,7 @@ def run_chunk(spec: Spec, trials: range, stop: Flag | None = None) -> list[list[
     return [list(play(spec, trial, flag)) for trial in trials if not flag[0]]
 
 
-def _counted(spec: Spec, trial: int, bar: Progress) -> list[Record]:
+def _counted(spec: Spec, trial: int, bar: Bar) -> list[Record]:
     records = []
     for record in play(spec, trial, np.zeros(1, np.uint8)):
         records.append(record)
@@ -98,7 +96,7 @@ def _counted(spec: Spec, trial: int, bar: Progress) -> list[Record]:
 
 
 @contextmanager
-def _told_of_compilation(spec: Spec, bar: Progress) -> Iterator[None]:
+def _told_of_compilation(spec: Spec, bar: Bar) -> Iterator[None]:
     """Tell the user, where a bar is shown, if kernels have to be compiled first."""
     if not bar.visible or set(spec.engines) == {"reference"}:
         yield

@@ -16,7 +16,7 @@ from projbandits._checks import integer
 from projbandits.problems import Problem
 from projbandits.results import Result
 from projbandits.simulation import engines, executors
-from projbandits.simulation.progress import Progress
+from projbandits.simulation.progress import Bar, Progress
 from projbandits.simulation.records import Record
 from projbandits.simulation.spec import Spec, checked_steps, checked_strategies
 from projbandits.simulation.store import Store
@@ -34,7 +34,7 @@ def simulate(
     engine: str = "auto",
     executor: Executor | None = None,
     checkpoints: npt.ArrayLike | None = None,
-    progress: bool = True,
+    progress: bool | Bar = True,
     store: str | os.PathLike[str] | None = None,
 ) -> Result:
     """Run each strategy in the same worlds and return what it cost.
@@ -58,8 +58,8 @@ def simulate(
     checkpoints : array of int, optional
         The steps to record, increasing, from 1 to the horizon. By default about 200 of them,
         spread evenly on both a linear and a logarithmic axis.
-    progress : bool
-        Show a progress bar, where the output is a terminal.
+    progress : bool or Bar
+        Show a progress bar, where the output is a terminal; or tell one of your own.
     store : path, optional
         A folder to keep finished trials in. The same call again continues where it stopped,
         however it was stopped; a folder that holds another simulation is refused.
@@ -89,9 +89,10 @@ def simulate(
     names = tuple(engines.choose(engine, world, strategy) for strategy in chosen)
     spec = Spec(problem, chosen, names, trials, horizon, seed, steps)
     kept = None if store is None else Store(store, spec)
-    with Progress(trials * len(chosen) * horizon, shown=progress) as bar:
-        records = executors.run(spec, executor, kept, bar)
-    return _result(spec, records)
+    if isinstance(progress, bool):
+        with Progress(trials * len(chosen) * horizon, shown=progress) as bar:
+            return _result(spec, executors.run(spec, executor, kept, bar))
+    return _result(spec, executors.run(spec, executor, kept, progress))
 
 
 def _result(spec: Spec, records: list[list[Record]]) -> Result:

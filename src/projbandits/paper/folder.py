@@ -1,0 +1,118 @@
+"""The folder that a reproduction writes: what is in it, and whether it is ours to write to."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import platform
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from projbandits._version import __version__
+from projbandits.results import Result
+
+MANIFEST = "reproduction.json"
+FORMAT = 1
+PACKAGES = ("numpy", "scipy", "numba", "pandas", "pyarrow", "matplotlib")
+
+
+class Folder:
+    """Results, figures and report of one reproduction; made for one size and seed.
+
+    Parameters
+    ----------
+    path : path
+        The folder; made if it does not exist.
+    settings : dict
+        Trials, horizon and seed. A folder that was made for others is refused.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], settings: dict[str, int]) -> None:
+        self.path = Path(path)
+        self.settings = settings
+        wanted = {"format": FORMAT, "version": __version__, **settings}
+        if self._manifest.is_file():
+            found = json.loads(self._manifest.read_text(encoding="utf-8"))
+            for name, value in wanted.items():
+                if found.get(name) != value:
+                    raise ValueError(
+                        f"out {str(path)!r} holds another run: its {name} is {found.get(name)!r}, "
+                        f"not {value!r}; nothing was changed. Choose another folder"
+                    )
+            self.seconds: dict[str, float] = found["seconds"]
+        elif self.path.is_dir() and any(self.path.iterdir()):
+            raise ValueError(
+                f"out {str(path)!r} holds other files; nothing was changed. Choose another folder"
+            )
+        else:
+            self.seconds = {}
+        (self.path / "data").mkdir(parents=True, exist_ok=True)
+        self._write()
+
+    @property
+    def _manifest(self) -> Path:
+        return self.path / MANIFEST
+
+    def data(self, name: str) -> Path:
+        """Return where the result of an experiment is kept."""
+        return self.path / "data" / f"{name}.parquet"
+
+    def store(self, name: str) -> Path:
+        """Return where the finished trials of an unfinished experiment are kept."""
+        return self.path / "unfinished" / name
+
+    def load(self, name: str) -> Result | None:
+        """Return the result of an experiment, if it is finished."""
+        return Result.load(self.data(name)) if self.data(name).is_file() else None
+
+    def keep(self, name: str, result: Result) -> None:
+        """Write the result of a finished experiment and forget its parts."""
+        result.save(self.data(name))
+        result.summary().to_csv(self.data(name).with_suffix(".csv"))
+        shutil.rmtree(self.store(name), ignore_errors=True)
+
+    def count(self, name: str, seconds: float) -> None:
+        """Add to the time spent on an experiment, interrupted runs included."""
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        self._write()
+
+    def write(self, name: str, content: bytes) -> Path:
+        """Write a file that appears whole or not at all."""
+        target = self.path / name
+        part = target.with_name(f".{target.name}.{os.getpid()}")
+        part.write_bytes(content)
+        part.replace(target)
+        return target
+
+    def check_room(self, needed: int) -> None:
+        """Raise unless the disk has so many bytes left."""
+        free = shutil.disk_usage(self.path).free
+        if free < needed:
+            raise OSError(
+                errno.ENOSPC,
+                f"about {needed / 1e6:,.0f} MB are needed and {free / 1e6:,.0f} MB are free; "
+                "nothing was simulated. Make room, or choose another folder with --out",
+                str(self.path),
+            )
+
+    def _write(self) -> None:
+        content: dict[str, Any] = {
+            "format": FORMAT,
+            "version": __version__,
+            **self.settings,
+            "seconds": self.seconds,
+            "environment": environment(),
+        }
+        self.write(MANIFEST, json.dumps(content, indent=2).encode())
+
+
+def environment() -> dict[str, str]:
+    """Return the versions that a number may depend on."""
+    return {
+        "projbandits": __version__,
+        "Python": platform.python_version(),
+        **{name: version(name) for name in PACKAGES},
+    }

@@ -1,0 +1,273 @@
+"""The report: one HTML file that opens anywhere, with nothing to fetch."""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from html import escape
+
+import pandas as pd
+
+from projbandits.paper.claims import FAILS, HOLDS, UNDECIDED, Claim, Condition, Verdict
+from projbandits.paper.figures import FIGURES
+from projbandits.paper.folder import Folder, environment
+from projbandits.results import Result
+
+MARKS = {HOLDS: "yes", FAILS: "no", UNDECIDED: "open"}
+"""The style of each outcome; the words stand beside it, so colour is never alone."""
+
+STYLE = """
+:root { color-scheme: light; --ink: #1b1f24; --soft: #57606a; --line: #d8dee4; --back: #f6f8fa; }
+* { box-sizing: border-box; }
+body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: #fff; margin: 0;
+  padding: 1.5rem 1rem 4rem; }
+main { max-width: 60rem; margin: 0 auto; }
+h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .5rem; }
+h2 { font-size: 1.3rem; margin: 2.5rem 0 .75rem; border-bottom: 1px solid var(--line); }
+h3 { font-size: 1.05rem; margin: 1.75rem 0 .4rem; }
+p, figcaption { max-width: 46rem; }
+.lead, figcaption, .source { color: var(--soft); }
+nav ul { columns: 2; padding-left: 1.2rem; }
+figure { margin: 0 0 1rem; }
+figure img { display: block; max-width: 100%; height: auto; margin-bottom: .4rem; }
+.scroll { overflow-x: auto; margin-bottom: 1rem; }
+table { border-collapse: collapse; font-size: .86rem; }
+th, td { padding: .3rem .6rem; text-align: left; vertical-align: top;
+  border-bottom: 1px solid var(--line); }
+thead th { background: var(--back); white-space: nowrap; }
+td.n, th.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+code { font-size: .9em; overflow-wrap: anywhere; }
+td code { display: inline-block; min-width: 15rem; }
+details { margin: .25rem 0; }
+summary { cursor: pointer; }
+.mark { display: inline-block; border-radius: .3rem; padding: 0 .45rem; font-weight: 600;
+  white-space: nowrap; }
+.yes { background: #d3f0dc; color: #0b4a22; }
+.no { background: #ffd9d6; color: #7a1410; }
+.open { background: #fff1c2; color: #5c4300; }
+article { border-top: 1px solid var(--line); padding: .8rem 0; }
+article p { margin: .2rem 0; }
+@media (max-width: 40rem) { nav ul { columns: 1; } body { font-size: 15px; } }
+@media print {
+  body { padding: 0; font-size: 10.5pt; }
+  nav { display: none; }
+  figure, article, tr { break-inside: avoid; }
+  h2, h3 { break-after: avoid; }
+  .scroll { overflow: visible; }
+  table { font-size: 8pt; }
+  .mark { border: 1px solid currentColor; }
+}
+"""
+
+
+def render(
+    results: Mapping[str, Result],
+    verdicts: Mapping[Claim, Verdict],
+    pictures: Mapping[str, bytes],
+    folder: Folder,
+) -> str:
+    """Return the report as a page of HTML that holds everything it shows."""
+    counts = Counter(verdict.outcome for verdict in verdicts.values())
+    told = ", ".join(f"{counts[outcome]} {_mark(outcome)}" for outcome in MARKS if counts[outcome])
+    sections = [
+        f"<p>Of {len(verdicts)} claims that these results can tell about: {told}.</p>"
+        if verdicts
+        else "<p>These figures alone tell about none of the claims.</p>",
+        _contents(pictures),
+        "<h2 id='claims'>Claims</h2>",
+        "<p>A claim holds if the 95 % interval of every number behind it lies where the claim "
+        "asks, and does not hold if one lies wholly elsewhere. Otherwise it is undecided at this "
+        "size. Each interval has its own 95 %; they are not adjusted for their number. "
+        "Differences are taken within the same worlds. Exponents are fitted to the mean regret "
+        "over the last decade of steps, with bootstrap intervals over trials.</p>",
+        _overview(verdicts),
+        "<h2 id='numbers'>The numbers behind the claims</h2>",
+        *(_claim(claim, verdict) for claim, verdict in verdicts.items()),
+        "<h2 id='differences'>Where the paper and we differ</h2>",
+        _differences(verdicts),
+        "<h2 id='figures'>Figures</h2>",
+        *(_figure(name, picture, results) for name, picture in pictures.items()),
+        "<h2 id='method'>How each number was obtained</h2>",
+        _method(results, folder),
+    ]
+    title = "Learning Orthogonal Projections in Linear Bandits: what holds"
+    lead = (
+        f"A reproduction at {folder.settings['trials']:,} trials of "
+        f"{folder.settings['horizon']:,} steps, seed {folder.settings['seed']}."
+    )
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+  content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<title>{title}</title>
+<link rel="icon" href="data:,">
+<style>{STYLE}</style>
+</head>
+<body><main>
+<h1>{title}</h1>
+<p class="lead">{lead}</p>
+{"".join(sections)}
+</main></body>
+</html>
+"""
+
+
+def _mark(outcome: str) -> str:
+    return f'<span class="mark {MARKS[outcome]}">{outcome}</span>'
+
+
+def _contents(pictures: Mapping[str, bytes]) -> str:
+    links = [
+        ("claims", "Claims"),
+        ("numbers", "The numbers behind the claims"),
+        ("differences", "Where the paper and we differ"),
+    ]
+    links += [(name, FIGURES[name].title) for name in pictures]
+    links += [("method", "How each number was obtained")]
+    items = "".join(f"<li><a href='#{name}'>{escape(text)}</a></li>" for name, text in links)
+    return f"<nav><ul>{items}</ul></nav>"
+
+
+def _overview(verdicts: Mapping[Claim, Verdict]) -> str:
+    rows = [
+        (
+            f"<a href='#claim-{claim.name}'>{escape(claim.text)}</a>",
+            escape(claim.source),
+            _mark(verdict.outcome),
+        )
+        for claim, verdict in verdicts.items()
+    ]
+    return _table(("claim", "where", "verdict"), rows, set())
+
+
+def _claim(claim: Claim, verdict: Verdict) -> str:
+    rows = [_condition(condition) for condition in verdict.conditions]
+    table = _table(("what", "estimate", "95 % interval", "asked for", "verdict"), rows, {1, 2, 3})
+    return (
+        f"<article id='claim-{claim.name}'><p><strong>{escape(claim.text)}</strong> "
+        f"{_mark(verdict.outcome)}</p>"
+        f"<p class='source'>{escape(f'{claim.source}. {verdict.why}'.strip())}</p>"
+        f"<details{'' if verdict.outcome == HOLDS else ' open'}><summary>Numbers</summary>"
+        f"{table}</details></article>"
+    )
+
+
+def _condition(condition: Condition) -> tuple[str, ...]:
+    value, low, high = (number(x) for x in condition.estimate)
+    return (
+        escape(condition.what),
+        value,
+        f"{low} to {high}",
+        condition.demand,
+        _mark(condition.outcome),
+    )
+
+
+def _differences(verdicts: Mapping[Claim, Verdict]) -> str:
+    found = [claim for claim, verdict in verdicts.items() if verdict.outcome == FAILS]
+    if not found:
+        return "<p>No claim was found not to hold.</p>"
+    items = "".join(
+        f"<li><a href='#claim-{claim.name}'>{escape(claim.text)}</a> {escape(claim.remark)}</li>"
+        for claim in found
+    )
+    return f"<p>Found not to hold:</p><ul>{items}</ul>"
+
+
+def _figure(name: str, picture: bytes, results: Mapping[str, Result]) -> str:
+    figure = FIGURES[name]
+    data = base64.b64encode(picture).decode()
+    source = f"{figure.source} of the paper. " if figure.source else "Not in the paper. "
+    tables = "".join(
+        f"<details><summary>Numbers: {experiment.name}</summary>"
+        f"{_summary(results[experiment.name])}</details>"
+        for experiment in figure.experiments
+    )
+    return (
+        f"<section id='{name}'><h3>{escape(figure.title)}</h3><figure>"
+        f"<img alt='{escape(figure.title, quote=True)}' src='data:image/png;base64,{data}'>"
+        f"<figcaption>{source}{escape(figure.caption)}</figcaption></figure>{tables}</section>"
+    )
+
+
+def _summary(result: Result) -> str:
+    frame = result.summary()
+    head = ["strategy", "mean", "95 % interval", "median", "90th percentile", "return regret"]
+    found = "found_best" in frame
+    rows = []
+    for label, row in frame.iterrows():
+        cells = [
+            f"<code>{escape(str(label))}</code>",
+            number(row["mean"]),
+            f"{number(row['low'])} to {number(row['high'])}",
+            *(number(row[name]) for name in ("median", "p90", "return_regret")),
+        ]
+        rows.append((*cells, f"{row['found_best']:.0%}") if found else tuple(cells))
+    columns = (*head, "found best") if found else tuple(head)
+    return _table(columns, rows, set(range(1, len(columns))))
+
+
+def _method(results: Mapping[str, Result], folder: Folder) -> str:
+    rows = [
+        (
+            name,
+            f"<code>{escape(result.problem)}</code>",
+            f"{result.trials:,}",
+            f"{result.horizon:,}",
+            str(result.seed),
+            ", ".join(sorted(set(result.engines))),
+            f"{folder.seconds.get(name, 0):,.1f}",
+        )
+        for name, result in results.items()
+    ]
+    head = ("experiment", "problem", "trials", "steps", "seed", "engines", "seconds")
+    versions = ", ".join(f"{name} {number}" for name, number in environment().items())
+    sizes = (
+        f"--trials {folder.settings['trials']} --horizon {folder.settings['horizon']} "
+        f"--seed {folder.settings['seed']}"
+    )
+    return (
+        _table(head, rows, {2, 3, 4, 6})
+        + "<p>Regret is from means: the projection reward of the best arm minus that of the arm "
+        "played, never the realised noise. Every strategy of an experiment met the same worlds "
+        "and the same noise. Each trial has random streams of its own, spawned from the seed, so "
+        "these numbers do not depend on the machine's number of cores. Seconds are wall time, "
+        "compilation of kernels included.</p>"
+        f"<p>Made with {escape(versions)}. Again with <code>projbandits reproduce {sizes}</code>. "
+        "The data behind each figure is in <code>data/</code> as Parquet, and the figures are "
+        "beside this report as PNG and PDF.</p>"
+    )
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]], numeric: set[int]) -> str:
+    """Return a table; its cells are HTML already, and some columns hold numbers."""
+
+    def cells(values: Iterable[str], tag: str) -> str:
+        return "".join(
+            f"<{tag}{' class=n' if i in numeric else ''}>{value}</{tag}>"
+            for i, value in enumerate(values)
+        )
+
+    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+    return (
+        f"<div class='scroll'><table><thead><tr>{cells(head, 'th')}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def number(value: float) -> str:
+    """Return a number with three significant digits, and all digits left of the point.
+
+    Examples
+    --------
+    >>> from projbandits.paper.report import number
+    >>> number(12345.6), number(0.012345), number(float("nan"))
+    ('12,346', '0.0123', 'unknown')
+    """
+    if pd.isna(value):
+        return "unknown"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

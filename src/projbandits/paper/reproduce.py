@@ -1,0 +1,182 @@
+"""`reproduce`: run the experiments, draw the figures, check the claims, write the report."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from collections.abc import Iterable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from projbandits import plots
+from projbandits._checks import did_you_mean, integer
+from projbandits.paper.claims import CLAIMS, Claim, Verdict
+from projbandits.paper.experiments import HORIZON, TRIALS, Experiment
+from projbandits.paper.figures import FIGURES
+from projbandits.paper.folder import Folder
+from projbandits.paper.report import render
+from projbandits.results import Result
+from projbandits.simulation import simulate
+from projbandits.simulation.progress import Part, Progress
+
+QUICK = {"trials": 40, "horizon": 1000}
+"""A size that shows the way in seconds; most verdicts are undecided at it."""
+
+BYTES = 40
+"""About what a number of a trial's curves takes on disk, counted generously."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """What a reproduction found, and where it put it.
+
+    Parameters
+    ----------
+    results : dict of str to Result
+        By experiment.
+    verdicts : dict of Claim to Verdict
+        For every claim that the results can tell about.
+    out, report : Path
+        The folder and the report in it.
+    """
+
+    results: dict[str, Result]
+    verdicts: dict[Claim, Verdict]
+    out: Path
+    report: Path
+
+
+def reproduce(
+    figures: Iterable[str] = (),
+    *,
+    trials: int = TRIALS,
+    horizon: int = HORIZON,
+    seed: int = 0,
+    out: str | os.PathLike[str] = "out",
+    executor: Executor | None = None,
+    progress: bool = True,
+) -> Reproduction:
+    """Reproduce figures of the paper, all by default, and write a report on what holds.
+
+    Parameters
+    ----------
+    figures : iterable of str
+        Names among `projbandits.paper.FIGURES`.
+    trials, horizon, seed : int
+        The size and the seed; by default the paper's size.
+    out : path
+        The folder to write. The same call again continues where it stopped and keeps what is
+        there; a folder that holds something else is refused.
+    executor : concurrent.futures.Executor, optional
+        Where to run; threads of this process by default.
+    progress : bool
+        Show a progress bar, where the output is a terminal.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from projbandits.paper import reproduce
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = reproduce(["fig-a"], trials=4, horizon=50, out=folder)
+    ...     done.report.name, sorted(done.results)
+    ('report.html', ['setting-a'])
+    """
+    chosen = list(figures) or list(FIGURES)
+    for name in chosen:
+        if name not in FIGURES:
+            raise ValueError(
+                f"figure must be one of {', '.join(FIGURES)}; got {name!r}"
+                f"{did_you_mean(name, FIGURES)}"
+            )
+    settings = {
+        "trials": integer("trials", trials, least=1),
+        "horizon": integer("horizon", horizon, least=1),
+        "seed": integer("seed", seed, least=0),
+    }
+    folder = Folder(out, settings)
+    results = _finished(folder)
+    experiments = _needed(chosen)
+    left = [experiment for experiment in experiments if experiment.name not in results]
+    folder.check_room(sum(_size(experiment, trials, horizon) for experiment in left))
+    with Progress(sum(x.cost for x in left), shown=progress, text="", unit="") as bar:
+        for experiment in left:
+            bar.say(f"{_figure_of(experiment, chosen)}: {experiment.name}")
+            results[experiment.name] = _run(experiment, folder, executor, bar)
+        bar.say("drawing")
+        pictures = _draw(folder, results)
+    verdicts = {
+        claim: claim.check(results)
+        for claim in CLAIMS
+        if all(experiment.name in results for experiment in claim.experiments)
+    }
+    page = render(results, verdicts, pictures, folder)
+    report = folder.write("report.html", page.encode())
+    return Reproduction(results, verdicts, folder.path, report)
+
+
+def _needed(figures: list[str]) -> list[Experiment]:
+    """Return the experiments behind some figures, each once, in the figures' order."""
+    found = {x.name: x for name in figures for x in FIGURES[name].experiments}
+    return list(found.values())
+
+
+def _finished(folder: Folder) -> dict[str, Result]:
+    """Return what an earlier run has finished, whichever figures it was asked for."""
+    loaded = {x.name: folder.load(x.name) for x in _needed(list(FIGURES))}
+    return {name: result for name, result in loaded.items() if result is not None}
+
+
+def _figure_of(experiment: Experiment, chosen: list[str]) -> str:
+    return next(name for name in chosen if experiment in FIGURES[name].experiments)
+
+
+def _size(experiment: Experiment, trials: int, horizon: int) -> int:
+    points = len(experiment.checkpoints(experiment.horizon_of(horizon)))
+    return BYTES * experiment.trials_of(trials) * len(experiment.strategies) * points
+
+
+def _run(
+    experiment: Experiment, folder: Folder, executor: Executor | None, bar: Progress
+) -> Result:
+    trials = experiment.trials_of(folder.settings["trials"])
+    horizon = experiment.horizon_of(folder.settings["horizon"])
+    steps = trials * len(experiment.strategies) * horizon
+    start = time.perf_counter()
+    try:
+        result = simulate(
+            experiment.problem(),
+            experiment.strategies,
+            trials=trials,
+            horizon=horizon,
+            seed=folder.settings["seed"],
+            executor=executor,
+            checkpoints=experiment.checkpoints(horizon),
+            store=folder.store(experiment.name),
+            progress=Part(bar, experiment.cost / steps),
+        )
+        folder.keep(experiment.name, result)
+    finally:
+        folder.count(experiment.name, time.perf_counter() - start)
+    return result
+
+
+def _draw(folder: Folder, results: dict[str, Result]) -> dict[str, bytes]:
+    """Write every figure that the results suffice for, and return the pictures."""
+    pictures = {}
+    for name, figure in FIGURES.items():
+        if all(experiment.name in results for experiment in figure.experiments):
+            drawn = figure.draw(results, figure.title)
+            pictures[name] = _image(drawn, "png")
+            folder.write(f"{name}.png", pictures[name])
+            folder.write(f"{name}.pdf", _image(drawn, "pdf"))
+            plots.close(drawn)
+    return pictures
+
+
+def _image(figure: Any, kind: str) -> bytes:
+    sink = io.BytesIO()
+    figure.savefig(sink, format=kind)
+    return sink.getvalue()
