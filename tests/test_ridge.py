@@ -105,3 +105,17 @@ def test_bad_input_is_named() -> None:
         Ridge.prior(2).merge(Ridge.prior(2, penalty=2.0))
     with pytest.raises(ValueError, match="equal dimensions, got 2 and 3"):
         Ridge.prior(2).merge(Ridge.prior(3))
+
+
+def test_the_residual_is_the_penalised_sum_of_squares_at_its_least() -> None:
+    rng = np.random.default_rng(5)
+    X, r = rng.normal(size=(30, 4)), rng.normal(size=30)
+    _, theta = naive.ridge(X, r, 0.7)
+    expected = ((r - X @ theta) ** 2).sum() + 0.7 * (theta**2).sum()
+    assert Ridge.prior(4, 0.7).update_many(X, r).residual == pytest.approx(expected, rel=1e-12)
+    one = Ridge.prior(4, 0.7)
+    grown = 0.0
+    for x, y in zip(X, r, strict=True):
+        grown += (y - x @ one.theta) ** 2 / (1 + one.width(x) ** 2)
+        one = one.update(x, y)
+        assert one.residual == pytest.approx(grown, rel=1e-10)

@@ -57,27 +57,41 @@ class Ridge:
         return len(self.factor) - 1
 
     @cached_property
-    def _posterior(self) -> tuple[Array, Array]:
-        """Q = L^-1 with L^T L = V, and L theta-hat: the factor with the penalty's rows added."""
+    def _posterior(self) -> tuple[Array, Array, float]:
+        """Q = L^-1 with L^T L = V, L theta-hat, and what is left: the penalty's rows added."""
         d = self.d
-        rows = np.zeros((2 * d, d + 1), order="F")
-        rows[:d] = self.factor[:d]
-        np.fill_diagonal(rows[d:], math.sqrt(self.penalty))
+        rows = np.zeros((2 * d + 1, d + 1), order="F")
+        rows[: d + 1] = self.factor
+        np.fill_diagonal(rows[d + 1 :], math.sqrt(self.penalty))
         L = _triangle(rows)
         Q, _ = dtrtri(L[:d, :d])
-        return Q, L[:d, d]
+        return Q, L[:d, d], float(L[d, d])
 
     @cached_property
     def theta(self) -> Array:
         """theta-hat_t, the estimate."""
-        Q, target = self._posterior
+        Q, target, _ = self._posterior
         return Q @ target
 
     @cached_property
     def inverse(self) -> Array:
         """V_t^-1."""
-        Q, _ = self._posterior
+        Q, _, _ = self._posterior
         return Q @ Q.T
+
+    @property
+    def residual(self) -> float:
+        """The least of sum (r - <x, theta>)^2 + lambda |theta|^2.
+
+        It grows with each observation by (r - <x, theta-hat>)^2 / (1 + |x|^2_{V^-1}).
+
+        Examples
+        --------
+        >>> from projbandits.ridge import Ridge
+        >>> round(Ridge.prior(d=1).update([1.0], 4.0).residual, 12)
+        8.0
+        """
+        return self._posterior[2] ** 2
 
     @property
     def precision(self) -> Array:
@@ -128,7 +142,7 @@ class Ridge:
 
     def width(self, X: npt.ArrayLike) -> Array:
         """Return |x|_{V^-1}, the width of the ellipsoid along x or along each row of X."""
-        Q, _ = self._posterior
+        Q, _, _ = self._posterior
         # einsum sums every row in the same order, so equal arms have equal widths.
         turned = np.einsum("...i,ij->...j", np.asarray(X, dtype=np.float64), Q)
         squares: Array = np.einsum("...j,...j->...", turned, turned)
