@@ -40,11 +40,11 @@ def test_an_interrupted_run_continues_and_ends_the_same(
     played: list[int] = []
     original = engines.play
 
-    def play(spec: Any, trial: int, stop: Any) -> Any:
-        played.append(trial)
-        if len(played) == 60:
+    def play(spec: Any, batch: Any, stop: Any) -> Any:
+        played.extend(batch)
+        if len(played) >= 60:
             raise KeyboardInterrupt
-        return original(spec, trial, stop)
+        return original(spec, batch, stop)
 
     monkeypatch.setattr(executors, "play", play)
     with pytest.raises(KeyboardInterrupt, match=r"of 100 trials; they are kept in .* to continue"):
@@ -52,7 +52,7 @@ def test_an_interrupted_run_continues_and_ends_the_same(
     kept = len(list(tmp_path.glob("part-*.parquet")))
     assert kept >= 1
     played.clear()
-    monkeypatch.setattr(executors, "play", lambda *a: played.append(a[1]) or original(*a))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(executors, "play", lambda *a: played.extend(a[1]) or original(*a))  # type: ignore[func-returns-value]
     result = run(store=tmp_path, engine=engine)
     assert len(played) <= 100 - 16 * kept + 16
     monkeypatch.setattr(executors, "play", original)
