@@ -32,15 +32,18 @@ def all_clear(sizes: Array, entries: int, tolerance: float) -> bool:
 
 
 def orthonormal(A: Array, tolerance: float) -> Array:
-    """Return orthonormal columns that span those of A, which may be of any scale.
+    """Return orthonormal columns that span those of A, which may be of any scale, or be zero.
 
     A column counts if what lies outside the span of others is longer than the tolerance times it.
     """
+    if not A.any():
+        return A[:, :0]
     qr, _, tau, _, _ = dgeqp3(A)
     sizes = np.abs(qr.diagonal())
     rank = len(sizes)
     if not all_clear(sizes, A.size, tolerance):
-        unit = A / np.abs(A).max(axis=0)
+        columns = A[:, A.any(axis=0)]
+        unit = columns / np.abs(columns).max(axis=0)
         qr, _, tau, _, _ = dgeqp3(unit / np.linalg.norm(unit, axis=0))
         rank = int((np.abs(qr.diagonal()) > tolerance).sum())
     Q, _, _ = dorgqr(qr[:, :rank], tau[:rank])

@@ -71,13 +71,13 @@ class Subspace:
         Subspace(dim=1, ambient=3)
         """
         matrix = real_array("A", A, ndim=2)
-        columns = matrix[:, matrix.any(axis=0)]
-        if columns.size == 0:
+        basis = orthonormal(matrix, DEPENDENT)
+        if basis.size == 0:
             raise ValueError(
                 f"A must have a column that is not zero, got rank 0 and shape {matrix.shape}: "
                 "a subspace to learn on needs at least one direction"
             )
-        return cls._sound(orthonormal(columns, DEPENDENT))
+        return cls._sound(basis)
 
     @classmethod
     def _sound(cls, basis: Array) -> Subspace:
