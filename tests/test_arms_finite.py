@@ -141,3 +141,12 @@ def test_a_rank_that_is_clear_at_once_is_the_same_in_any_units() -> None:
             clear += 1
             assert (unit_free > 1e-11 * unit_free[0]).all()
     assert 200 < clear < 1800
+
+
+def test_the_longest_arm_is_the_longest_of_all() -> None:
+    rng = np.random.default_rng(0)
+    for K, d in ((1, 1), (3, 5), (45, 10), (200, 13)):
+        X = rng.normal(size=(K, d)) * 10 ** rng.uniform(-6, 6, size=d)
+        longest = max(np.sqrt((x * x).sum()) for x in X)
+        assert pb.FiniteArms(X).longest == pytest.approx(longest, rel=1e-12)
+    assert pb.FiniteArms(np.zeros((2, 3))).longest == 0.0

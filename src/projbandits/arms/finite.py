@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -60,7 +59,8 @@ class FiniteArms(DecisionSet):
     @cached_property
     def longest(self) -> float:
         """The length of the longest arm, Z of Assumption 2."""
-        return math.sqrt(np.einsum("ij,ij->i", self.vectors, self.vectors).max())
+        rows = self.basis_rows()  # QR with pivoting begins with the longest
+        return float(np.linalg.norm(self.vectors[rows[0]])) if rows else 0.0
 
     def arm(self, index: int) -> Arm:
         """Return the arm in row `index`."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import one_of
-from projbandits.arms import FiniteArms
+from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.problems import World
 from projbandits.simulation import compiled, events, reference
 from projbandits.simulation.records import Record
@@ -49,19 +49,27 @@ def _check(engine: str, world: World, strategy: Strategy, remedy: str) -> None:
 
 def batches(spec: Spec, trials: Iterable[int]) -> Iterator[dict[int, World]]:
     """Yield the worlds of some trials, together where neighbours are of one shape and small."""
+    methods = {s.basis for s in spec.strategies if isinstance(s, EpsilonGreedy)}
     batch: dict[int, World] = {}
-    shape, room = None, 0
+    shape: tuple[int, ...] = ()
+    room = 0
     for trial in trials:
         world = spec.problem.world(stream(spec.seed, trial, "world"))
-        arms = world.arms
-        if batch and (shape != (arms.size, arms.d, arms.rank) or room <= 0):
+        found = _shape(world.arms, methods)
+        if batch and (found != shape or room <= 0):
             yield batch
             batch = {}
         if not batch:
-            shape, room = (arms.size, arms.d, arms.rank), BATCH
+            shape, room = found, BATCH
         batch[trial] = world
-        room -= int(arms.d * min(arms.size, BATCH))
+        room -= int(world.arms.d * min(world.arms.size, BATCH))
     yield batch
+
+
+def _shape(arms: DecisionSet, methods: set[str]) -> tuple[int, ...]:
+    if not isinstance(arms, FiniteArms):
+        return ()
+    return (*arms.vectors.shape, *(len(arms.basis_rows(method)) for method in methods))
 
 
 def play(spec: Spec, batch: dict[int, World], stop: NDArray[np.uint8]) -> Iterator[list[Record]]:
