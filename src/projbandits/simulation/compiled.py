@@ -220,13 +220,12 @@ def _region(arms: ConvexSet) -> Any:
     none, no_axes = np.zeros(d), np.zeros((d, d))
     if isinstance(arms, EntropyBall):
         most = 1.0 + lambertw(arms.bound + (d - 1) / math.e).real
-        warm = np.array([most, most])
-        return support.Region(support.ENTROPY, arms.bound, none, none, no_axes, warm)
+        roots = np.full(len(arms.spanning_points) + 1, most)
+        return support.Region(support.ENTROPY, arms.bound, none, none, no_axes, most, roots)
     if isinstance(arms, Ball):
-        return support.Region(support.BALL, arms.radius, arms.center, none, no_axes, none)
+        return support.Region(support.BALL, arms.radius, arms.center, none, no_axes, 0.0, none)
     if isinstance(arms, Ellipsoid):
-        return support.Region(
-            support.ELLIPSOID, 0.0, arms.center, arms.lengths, np.array(arms.axes, order="C"), none
-        )
+        axes = np.array(arms.axes, order="C")
+        return support.Region(support.ELLIPSOID, 0.0, arms.center, arms.lengths, axes, 0.0, none)
     assert isinstance(arms, Box)
-    return support.Region(support.BOX, 0.0, arms.lower, arms.upper, no_axes, none)
+    return support.Region(support.BOX, 0.0, arms.lower, arms.upper, no_axes, 0.0, none)

@@ -25,12 +25,13 @@ class Region(NamedTuple):
     center : ndarray of shape (d,)
         The centre, or the box's lower bounds.
     lengths : ndarray of shape (d,)
-        The ellipsoid's half-axes, or the box's upper bounds.
+        The ellipsoid's half-axes, the box's upper bounds, or room for the entropy ball to work in.
     axes : ndarray of shape (d, d)
         The directions of the ellipsoid's axes, one a column.
-    warm : ndarray of shape (2,)
-        For the entropy ball: the root of its last support point, where Newton starts next, and
-        the largest root there can be.
+    most : float
+        The largest root there can be on the entropy ball.
+    roots : ndarray of shape (m,)
+        Of the entropy ball's last support point in each slot: where the search for the next starts.
     """
 
     kind: int
@@ -38,14 +39,15 @@ class Region(NamedTuple):
     center: Array
     lengths: Array
     axes: Array
-    warm: Array
+    most: float
+    roots: Array
 
 
 @njit(nogil=True)
-def support(region, c, x):  # type: ignore[no-untyped-def]
-    """Fill x with the support point in direction c."""
+def support(region, c, x, slot=0):  # type: ignore[no-untyped-def]
+    """Fill x with the support point in direction c; calls in one slot have similar directions."""
     if region.kind == ENTROPY:
-        _entropy(region.size, region.warm, c, x)
+        _entropy(region, c, x, slot)
     elif region.kind == BALL:
         _unit(c, x)
         for a in range(c.size):
@@ -93,9 +95,10 @@ def _ellipsoid(region, c, x):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True)
-def _entropy(bound, warm, c, x):  # type: ignore[no-untyped-def]
+def _entropy(region, c, x, slot):  # type: ignore[no-untyped-def]
     """Fill x = exp(c s - 1) at the root s of sum exp(c s - 1) (c s - 1) = bound."""
     d = c.size
+    bound, scaled = region.size, region.lengths
     largest, nearest, zeros = -np.inf, -np.inf, 0
     for a in range(d):
         largest = max(largest, c[a])
@@ -108,31 +111,39 @@ def _entropy(bound, warm, c, x):  # type: ignore[no-untyped-def]
             x[a] = math.exp(-1.0) if c[a] == 0.0 and bound < 0.0 else 0.0
         return
     scale = largest if largest > 0.0 else -nearest
+    for a in range(d):
+        scaled[a] = max(c[a] / scale, -1e100)  # its cube is still finite
     low, high, s = 0.0, np.inf, 1.0
     if largest > 0.0:
-        s, high = warm
+        s, high = region.roots[slot], region.most
+    change = 0.0
     for _ in range(200):
-        excess, slope = -bound, 0.0
+        excess, slope, bend = -bound, 0.0, 0.0
         for a in range(d):
-            u = max((c[a] / scale) * s - 1.0, -800.0)
-            e = math.exp(u)
-            excess += e * u
-            slope += e * (c[a] / scale) * (c[a] / scale)
+            k = scaled[a]
+            u = max(k * s - 1.0, -800.0)
+            x[a] = math.exp(u)
+            excess += x[a] * u
+            slope += x[a] * k * k
+            bend += x[a] * k * k * k
         if excess > 0.0:
             high = s
         else:
             low = s
-        step = excess / (s * slope)
-        newton = s - step
-        if low <= newton <= high:
-            s = newton
-        elif high < np.inf:
-            s = (low + high) / 2.0
-        else:
-            s = 2.0 * low
-        if abs(step) <= 1e-9 * s:
-            break
+        # Halley's step: Newton's, corrected by how the slope s * slope changes on the way.
+        newton = -excess / (s * slope)
+        turn = 0.5 * newton * (1.0 / s + bend / slope)
+        change = newton / (1.0 + turn) if abs(turn) < 0.5 else newton
+        if low <= s + change <= high:
+            s += change
+            # Halley's error is the cube of its step: after one this small it is 1e-11.
+            if abs(change) <= 2e-4 * s:
+                break
+            continue
+        s = (low + high) / 2.0 if high < np.inf else 2.0 * low
     if largest > 0.0:
-        warm[0] = s
+        region.roots[slot] = s
     for a in range(d):
-        x[a] = math.exp(max((c[a] / scale) * s - 1.0, -800.0))
+        # exp at the new root from exp at the last s, by its series: the change is that small.
+        y = scaled[a] * change
+        x[a] *= 1.0 + y * (1.0 + y * (0.5 + y / 6.0))
