@@ -148,11 +148,13 @@ def _run_convex(
 ) -> Record:
     assert isinstance(world.arms, ConvexSet)
     assert world.theta is not None
-    P, whole = world.subspace.matrix, np.eye(world.arms.d)
+    P = world.subspace.matrix
     out = np.empty((2, len(checkpoints)))
     _loop(rule.function, finite=False)(
-        whole if strategy.learns_on == "arm" else P,
-        whole if strategy.aims_at == "return" else P,
+        strategy.learns_on == "arm",
+        strategy.aims_at == "return",
+        P,
+        P,
         strategy.ridge,
         world.theta,
         world.subspace.project(world.theta),

@@ -30,10 +30,10 @@ def bind(function: Callable[..., Any], name: str, *, keep: bool = True, **names:
     bound = types.FunctionType(function.__code__, {**function.__globals__, **names}, name)
     bound.__qualname__ = f"{name}_{DIGEST}"
     bound.__module__ = function.__module__
-    return njit(nogil=True, cache=keep)(bound)
+    return njit(nogil=True, cache=keep, error_model="numpy")(bound)
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def argmax(values, lanes):  # type: ignore[no-untyped-def]
     """Return the first position of the largest value; `lanes` is scratch for eight of them.
 
@@ -67,7 +67,7 @@ def argmax(values, lanes):  # type: ignore[no-untyped-def]
     return first
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def observe(noise, mean, scale, rng):  # type: ignore[no-untyped-def]
     """Return one observation, drawn as the classes of `problems.noise` draw it."""
     if noise == GAUSSIAN:
@@ -79,7 +79,7 @@ def observe(noise, mean, scale, rng):  # type: ignore[no-untyped-def]
     return width * (lower + (1.0 if rng.random() < mean / width - lower else 0.0))
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def direction(inverse, theta, f, v):  # type: ignore[no-untyped-def]
     """Fill v = V^-1 f and return q = <f, v> and p = <f, theta-hat>."""
     d = f.size
@@ -96,7 +96,7 @@ def direction(inverse, theta, f, v):  # type: ignore[no-untyped-def]
     return q, p
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def move(inverse, theta, c, w, v, u):  # type: ignore[no-untyped-def]
     """Move theta-hat by c v and V^-1 by -w v v^T, symmetric to the last bit; u is scratch."""
     d = v.size
@@ -110,7 +110,7 @@ def move(inverse, theta, c, w, v, u):  # type: ignore[no-untyped-def]
             inverse[a, b] -= ua * u[b]
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def products(matrix_T, v, out):  # type: ignore[no-untyped-def]
     """Fill out with <row_j, v> for each row of a matrix given by its transpose."""
     out[:] = 0.0

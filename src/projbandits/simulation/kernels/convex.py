@@ -40,6 +40,8 @@ class ConvexView(NamedTuple):
 
 
 def convex_steps(  # type: ignore[no-untyped-def]
+    learns_whole,
+    aims_whole,
     learn,
     aim_matrix,
     penalty,
@@ -60,13 +62,16 @@ def convex_steps(  # type: ignore[no-untyped-def]
     stop,
     out,
 ):
-    """Play one trial and fill `out` (2 x checkpoints); learn and aim are d x d matrices."""
+    """Play one trial and fill `out` (2 x checkpoints).
+
+    It learns on `learn` x and aims at `aim_matrix` theta-hat, unless on or at the whole of them.
+    """
     d = theta_true.size
     inverse = np.eye(d) / penalty
     theta = np.zeros(d)
-    aim = np.zeros(d)
+    aim = theta if aims_whole else np.zeros(d)
     x = np.empty(d)
-    f = np.empty(d)
+    f = x if learns_whole else np.empty(d)
     v = np.empty(d)
     u = np.empty(d)
     view = ConvexView(inverse, theta, aim, basis, starts, region, parameters)
@@ -82,17 +87,13 @@ def convex_steps(  # type: ignore[no-untyped-def]
             mean += x[a] * theta_true[a]
             reward += x[a] * wanted[a]
         observed = observe(noise, mean, scale, noise_rng)
-        for a in range(d):
-            f[a] = 0.0
-            for b in range(d):
-                f[a] += learn[a, b] * x[b]
+        if not learns_whole:
+            _multiply(learn, x, f)
         q, p = direction(inverse, theta, f, v)
         w = 1.0 / (1.0 + q)
         move(inverse, theta, (observed - p) * w, w, v, u)
-        for a in range(d):
-            aim[a] = 0.0
-            for b in range(d):
-                aim[a] += aim_matrix[a, b] * theta[b]
+        if not aims_whole:
+            _multiply(aim_matrix, theta, aim)
         regret += best_reward - reward
         return_regret += best_return - mean
         if t == checkpoints[due]:
@@ -102,7 +103,16 @@ def convex_steps(  # type: ignore[no-untyped-def]
                 due += 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def _multiply(matrix, x, out):  # type: ignore[no-untyped-def]
+    for a in range(x.size):
+        total = 0.0
+        for b in range(x.size):
+            total += matrix[a, b] * x[b]
+        out[a] = total
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def greedy_point(t, view, rng, x):  # type: ignore[no-untyped-def]
     """Choose as `EpsilonGreedy.select` does; the parameters are epsilon_1, epsilon_2, ..."""
     if rng.random() < view.parameters[t - 1]:
@@ -111,7 +121,7 @@ def greedy_point(t, view, rng, x):  # type: ignore[no-untyped-def]
         support(view.region, view.aim, x)
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def _score(view, radius, x, gradient):  # type: ignore[no-untyped-def]
     """Return the optimistic score of x and fill its gradient."""
     d = x.size
@@ -130,7 +140,7 @@ def _score(view, radius, x, gradient):  # type: ignore[no-untyped-def]
     return score + radius * width
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def optimistic_point(t, view, rng, x):  # type: ignore[no-untyped-def]
     """Choose as `Ellipsoidal.select` does, by repeated support points from the same starts."""
     radius = view.parameters[t - 1]

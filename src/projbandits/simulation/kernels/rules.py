@@ -16,7 +16,7 @@ from projbandits.simulation.kernels.convex import convex_steps, greedy_point, op
 from projbandits.simulation.kernels.steps import steps
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def greedy_rule(t, view, rng):  # type: ignore[no-untyped-def]
     """Choose as `EpsilonGreedy.select` does; the parameters are epsilon_1, epsilon_2, ..."""
     if rng.random() < view.parameters[t - 1]:
@@ -24,7 +24,7 @@ def greedy_rule(t, view, rng):  # type: ignore[no-untyped-def]
     return argmax(view.scores, view.lanes)
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def optimistic_rule(t, view, rng):  # type: ignore[no-untyped-def]
     """Choose as `Ellipsoidal.select` does; the parameters are the radii of steps 1, 2, ..."""
     radius = view.parameters[t - 1]

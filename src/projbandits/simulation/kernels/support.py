@@ -43,7 +43,7 @@ class Region(NamedTuple):
     roots: Array
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def support(region, c, x, slot=0):  # type: ignore[no-untyped-def]
     """Fill x with the support point in direction c; calls in one slot have similar directions."""
     if region.kind == ENTROPY:
@@ -60,7 +60,7 @@ def support(region, c, x, slot=0):  # type: ignore[no-untyped-def]
             x[a] = high if c[a] > 0 else (low if c[a] < 0 else (low + high) / 2)
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def _unit(c, x):  # type: ignore[no-untyped-def]
     largest = 0.0
     for a in range(c.size):
@@ -77,7 +77,7 @@ def _unit(c, x):  # type: ignore[no-untyped-def]
         x[a] /= length
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def _ellipsoid(region, c, x):  # type: ignore[no-untyped-def]
     d = c.size
     along = np.zeros(d)
@@ -94,7 +94,7 @@ def _ellipsoid(region, c, x):  # type: ignore[no-untyped-def]
             x[a] += region.axes[a, b] * (unit[b] * region.lengths[b])
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def _entropy(region, c, x, slot):  # type: ignore[no-untyped-def]
     """Fill x = exp(c s - 1) at the root s of sum exp(c s - 1) (c s - 1) = bound."""
     d = c.size
