@@ -19,18 +19,28 @@ GAUSSIAN, UNIFORM, BERNOULLI = 0, 1, 2
 LANES = 8
 
 
-def bind(function: Callable[..., Any], name: str, *, keep: bool = True, **names: Any) -> Any:
+def bind(
+    function: Callable[..., Any],
+    name: str,
+    *,
+    keep: bool = True,
+    allocates: bool = True,
+    **names: Any,
+) -> Any:
     """Return a kernel compiled from a plain function with some global names bound, kept on disk.
 
     A rule passed to a loop as an argument would be called through a pointer, and numba keeps no
     loop on disk that takes one. Bound as a global it is inlined. numba looks only at the file of
     the outermost function to tell whether what it kept is stale, so the digest of all files is
     part of the name under which it is kept.
+
+    A kernel that makes no arrays need not count references to them, which otherwise takes up to
+    half of a step: each look at a field of a view counts once up and once down, in locked memory.
     """
     bound = types.FunctionType(function.__code__, {**function.__globals__, **names}, name)
     bound.__qualname__ = f"{name}_{DIGEST}"
     bound.__module__ = function.__module__
-    return njit(nogil=True, cache=keep, error_model="numpy")(bound)
+    return njit(nogil=True, cache=keep, error_model="numpy", _nrt=allocates)(bound)
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
@@ -77,6 +87,13 @@ def observe(noise, mean, scale, rng):  # type: ignore[no-untyped-def]
     width = 2.0 * scale
     lower = math.floor(mean / width)
     return width * (lower + (1.0 if rng.random() < mean / width - lower else 0.0))
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def copy(source, target):  # type: ignore[no-untyped-def]
+    """Fill target with source; an assignment to a slice would make an array on the way."""
+    for a in range(source.size):
+        target[a] = source[a]
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from projbandits._checks import Array
-from projbandits.simulation.kernels.common import direction, move, observe
+from projbandits.simulation.kernels.common import copy, direction, move, observe
+from projbandits.simulation.kernels.optimism import Search, search_room
 from projbandits.simulation.kernels.support import Region, support
 
 
@@ -28,6 +28,8 @@ class ConvexView(NamedTuple):
         The set, for `support`.
     parameters : ndarray
         What the strategy passed on.
+    search : Search
+        Room to work in.
     """
 
     inverse: Array
@@ -37,22 +39,30 @@ class ConvexView(NamedTuple):
     starts: Array
     region: Region
     parameters: Array
+    search: Search
+
+
+def convex_view(
+    aims_whole: bool, penalty: float, basis: Array, starts: Array, region: Region, parameters: Array
+) -> ConvexView:
+    """Return the view of a trial that is about to begin."""
+    d = basis.shape[1]
+    theta = np.zeros(d)
+    aim = theta if aims_whole else np.zeros(d)
+    search = search_room(len(starts) + 1, d)
+    return ConvexView(np.eye(d) / penalty, theta, aim, basis, starts, region, parameters, search)
 
 
 def convex_steps(  # type: ignore[no-untyped-def]
+    view,
+    room,
     learns_whole,
     aims_whole,
-    learn,
-    aim_matrix,
-    penalty,
+    projection,
     theta_true,
     wanted,
     best_return,
     best_reward,
-    basis,
-    starts,
-    region,
-    parameters,
     noise,
     scale,
     noise_rng,
@@ -64,17 +74,13 @@ def convex_steps(  # type: ignore[no-untyped-def]
 ):
     """Play one trial and fill `out` (2 x checkpoints).
 
-    It learns on `learn` x and aims at `aim_matrix` theta-hat, unless on or at the whole of them.
+    It learns on x, or on its projection, and aims along theta-hat, or along its projection. `room`
+    is scratch (4 x d).
     """
     d = theta_true.size
-    inverse = np.eye(d) / penalty
-    theta = np.zeros(d)
-    aim = theta if aims_whole else np.zeros(d)
-    x = np.empty(d)
-    f = x if learns_whole else np.empty(d)
-    v = np.empty(d)
-    u = np.empty(d)
-    view = ConvexView(inverse, theta, aim, basis, starts, region, parameters)
+    inverse, theta, aim = view.inverse, view.theta, view.aim
+    x, v, u = room[0], room[1], room[2]
+    f = x if learns_whole else room[3]
     regret = 0.0
     return_regret = 0.0
     due = 0
@@ -88,12 +94,12 @@ def convex_steps(  # type: ignore[no-untyped-def]
             reward += x[a] * wanted[a]
         observed = observe(noise, mean, scale, noise_rng)
         if not learns_whole:
-            _multiply(learn, x, f)
+            _multiply(projection, x, f)
         q, p = direction(inverse, theta, f, v)
         w = 1.0 / (1.0 + q)
         move(inverse, theta, (observed - p) * w, w, v, u)
         if not aims_whole:
-            _multiply(aim_matrix, theta, aim)
+            _multiply(projection, theta, aim)
         regret += best_reward - reward
         return_regret += best_return - mean
         if t == checkpoints[due]:
@@ -116,63 +122,6 @@ def _multiply(matrix, x, out):  # type: ignore[no-untyped-def]
 def greedy_point(t, view, rng, x):  # type: ignore[no-untyped-def]
     """Choose as `EpsilonGreedy.select` does; the parameters are epsilon_1, epsilon_2, ..."""
     if rng.random() < view.parameters[t - 1]:
-        x[:] = view.basis[int(rng.random() * view.basis.shape[0])]
+        copy(view.basis[int(rng.random() * view.basis.shape[0])], x)
     else:
         support(view.region, view.aim, x)
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def _score(view, radius, x, gradient):  # type: ignore[no-untyped-def]
-    """Return the optimistic score of x and fill its gradient."""
-    d = x.size
-    score, square = 0.0, 0.0
-    for a in range(d):
-        product = 0.0
-        for b in range(d):
-            product += view.inverse[a, b] * x[b]
-        gradient[a] = product
-        square += product * x[a]
-        score += view.aim[a] * x[a]
-    width = math.sqrt(max(square, 0.0))
-    factor = radius / width if width > 0.0 else radius
-    for a in range(d):
-        gradient[a] = view.aim[a] + factor * gradient[a]
-    return score + radius * width
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def optimistic_point(t, view, rng, x):  # type: ignore[no-untyped-def]
-    """Choose as `Ellipsoidal.select` does, by repeated support points from the same starts."""
-    radius = view.parameters[t - 1]
-    d = x.size
-    count = view.starts.shape[0] + 1
-    X = np.empty((count, d))
-    gradients = np.empty((count, d))
-    heights = np.empty(count)
-    gains = np.zeros(count)
-    going = np.ones(count, np.bool_)
-    X[:-1] = view.starts
-    support(view.region, view.aim, X[-1])
-    for k in range(count):
-        heights[k] = _score(view, radius, X[k], gradients[k])
-    top = heights.max()
-    for _ in range(1000):
-        for k in range(count):
-            if going[k]:
-                support(view.region, gradients[k], X[k])
-                height = _score(view, radius, X[k], gradients[k])
-                gains[k] = height - heights[k]
-                heights[k] = height
-        top = heights.max()
-        moved = False
-        for k in range(count):
-            if going[k]:
-                reachable = heights[k] + 100.0 * gains[k] >= top
-                going[k] = gains[k] > 1e-10 * abs(top) and reachable
-                moved = moved or going[k]
-        if not moved:
-            break
-    best = 0
-    while heights[best] < top - 1e-9 * abs(top):
-        best += 1
-    x[:] = X[best]

@@ -25,13 +25,15 @@ class Region(NamedTuple):
     center : ndarray of shape (d,)
         The centre, or the box's lower bounds.
     lengths : ndarray of shape (d,)
-        The ellipsoid's half-axes, the box's upper bounds, or room for the entropy ball to work in.
+        The ellipsoid's half-axes, or the box's upper bounds.
     axes : ndarray of shape (d, d)
         The directions of the ellipsoid's axes, one a column.
     most : float
         The largest root there can be on the entropy ball.
     roots : ndarray of shape (m,)
         Of the entropy ball's last support point in each slot: where the search for the next starts.
+    room : ndarray of shape (2, d)
+        Room to work in.
     """
 
     kind: int
@@ -41,6 +43,7 @@ class Region(NamedTuple):
     axes: Array
     most: float
     roots: Array
+    room: Array
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
@@ -80,13 +83,12 @@ def _unit(c, x):  # type: ignore[no-untyped-def]
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def _ellipsoid(region, c, x):  # type: ignore[no-untyped-def]
     d = c.size
-    along = np.zeros(d)
-    for a in range(d):
-        for b in range(d):
-            along[b] += c[a] * region.axes[a, b]
+    along, unit = region.room[0], region.room[1]
     for b in range(d):
-        along[b] *= region.lengths[b]
-    unit = np.empty(d)
+        total = 0.0
+        for a in range(d):
+            total += c[a] * region.axes[a, b]
+        along[b] = total * region.lengths[b]
     _unit(along, unit)
     for a in range(d):
         x[a] = region.center[a]
@@ -98,7 +100,7 @@ def _ellipsoid(region, c, x):  # type: ignore[no-untyped-def]
 def _entropy(region, c, x, slot):  # type: ignore[no-untyped-def]
     """Fill x = exp(c s - 1) at the root s of sum exp(c s - 1) (c s - 1) = bound."""
     d = c.size
-    bound, scaled = region.size, region.lengths
+    bound, scaled = region.size, region.room[0]
     largest, nearest, zeros = -np.inf, -np.inf, 0
     for a in range(d):
         largest = max(largest, c[a])
@@ -147,3 +149,13 @@ def _entropy(region, c, x, slot):  # type: ignore[no-untyped-def]
         # exp at the new root from exp at the last s, by its series: the change is that small.
         y = scaled[a] * change
         x[a] *= 1.0 + y * (1.0 + y * (0.5 + y / 6.0))
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def stretch(region, c, slot):  # type: ignore[no-untyped-def]
+    """Return s, as x = exp(c s - 1) for the last support point in a slot; 0 if it is not such."""
+    largest = 0.0
+    if region.kind == ENTROPY:
+        for a in range(c.size):
+            largest = max(largest, c[a])
+    return region.roots[slot] / largest if largest > 0.0 else 0.0
