@@ -99,15 +99,10 @@ def copy(source, target):  # type: ignore[no-untyped-def]
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def direction(inverse, theta, f, v):  # type: ignore[no-untyped-def]
     """Fill v = V^-1 f and return q = <f, v> and p = <f, theta-hat>."""
-    d = f.size
-    v[:] = 0.0
-    for b in range(d):
-        fb = f[b]
-        for a in range(d):
-            v[a] += fb * inverse[b, a]
+    products(inverse, f, v)
     q = 0.0
     p = 0.0
-    for a in range(d):
+    for a in range(f.size):
         q += v[a] * f[a]
         p += theta[a] * f[a]
     return q, p
@@ -129,9 +124,22 @@ def move(inverse, theta, c, w, v, u):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def products(matrix_T, v, out):  # type: ignore[no-untyped-def]
-    """Fill out with <row_j, v> for each row of a matrix given by its transpose."""
-    out[:] = 0.0
-    for a in range(v.size):
+    """Fill out with <row_j, v> for each row of a matrix given by its transpose.
+
+    Four terms at a time, in order: what is summed is the same, and `out` is stored less often.
+    """
+    d, n = v.size, out.size
+    for j in range(n):
+        out[j] = 0.0
+    a = 0
+    while a + 4 <= d:
+        v0, v1, v2, v3 = v[a], v[a + 1], v[a + 2], v[a + 3]
+        for j in range(n):
+            two = (out[j] + v0 * matrix_T[a, j]) + v1 * matrix_T[a + 1, j]
+            out[j] = (two + v2 * matrix_T[a + 2, j]) + v3 * matrix_T[a + 3, j]
+        a += 4
+    while a < d:
         va = v[a]
-        for j in range(out.size):
+        for j in range(n):
             out[j] += va * matrix_T[a, j]
+        a += 1

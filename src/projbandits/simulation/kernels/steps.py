@@ -111,6 +111,7 @@ def steps(  # type: ignore[no-untyped-def]
     regret = 0.0
     return_regret = 0.0
     due = 0
+    slot = 0
     for t in range(1, horizon + 1):
         if t % 4096 == 0 and stop[0]:
             break
@@ -130,7 +131,7 @@ def steps(  # type: ignore[no-untyped-def]
                 squares[j] = max(squares[j] - w * moved[j] * moved[j], 0.0)
         regret += gaps[i]
         return_regret += return_gaps[i]
-        slot = t % window
+        slot = slot + 1 if slot + 1 < window else 0
         best_plays += int(is_best[i]) - int(recent[slot])
         recent[slot] = is_best[i]
         if t == checkpoints[due]:
