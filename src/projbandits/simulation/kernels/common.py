@@ -40,7 +40,8 @@ def bind(
     bound = types.FunctionType(function.__code__, {**function.__globals__, **names}, name)
     bound.__qualname__ = f"{name}_{DIGEST}"
     bound.__module__ = function.__module__
-    return njit(nogil=True, cache=keep, error_model="numpy", _nrt=allocates)(bound)
+    options: dict[str, Any] = {"cache": keep, "_nrt": allocates}
+    return njit(nogil=True, error_model="numpy", **options)(bound)
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
