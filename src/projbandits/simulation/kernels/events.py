@@ -18,7 +18,7 @@ DEPTH = 70  # a block of 2^63 steps halves 63 times
 NOISE, COINS = 1, 2
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def next_exploration(t, last, scale, exponent, coins):  # type: ignore[no-untyped-def]
     """Return the first step from t on that explores, or last + 1, for min(1, scale / t^exponent).
 
@@ -40,7 +40,7 @@ def next_exploration(t, last, scale, exponent, coins):  # type: ignore[no-untype
     return last + 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def lead(scores, slopes, i):  # type: ignore[no-untyped-def]
     """Return the interval of c in which arm i leads, and whether each end is excluded.
 
@@ -67,7 +67,7 @@ def lead(scores, slopes, i):  # type: ignore[no-untyped-def]
     return low, high, low_open, high_open
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, noise):  # type: ignore[no-untyped-def]
     """Pull one arm until c = S / (1 + m q) leaves [low, high], at most `most` times.
 
