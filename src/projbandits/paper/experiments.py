@@ -31,3 +31,5 @@ FIG_A = Experiment(
         ProjectedUE(alpha=0.1),
     ),
 )
+
+FIGURES = {figure.name: figure for figure in (FIG_A,)}
