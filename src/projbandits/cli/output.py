@@ -68,7 +68,7 @@ def _print(console: Console, frame: pd.DataFrame, title: str) -> None:
     from rich.text import Text
 
     columns = _columns(frame)
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     needed = 2 * len(columns)
     for heading, (cells, counts) in columns.items():
         solid = counts or not any(" " in cell for cell in cells)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from queue import Empty, Queue
+from threading import Thread
+from typing import Any
 
 from projbandits._checks import integer
 
@@ -59,13 +62,28 @@ def _dask(address: str) -> Iterator[Executor]:
         raise ModuleNotFoundError(
             "a cluster needs the package distributed: run pip install 'projbandits[dask]'"
         ) from error
+    made: Queue[Any] = Queue()
+
+    def connect() -> None:
+        try:
+            made.put(Client(address, timeout=TIMEOUT))  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:
+            made.put(error)
+
+    # In a thread that may be left behind: where something accepts the connection but never speaks,
+    # the client's own time-out does not end its waiting.
+    Thread(target=connect, daemon=True).start()
     try:
-        client = Client(address, timeout=TIMEOUT)  # type: ignore[no-untyped-call]
-    except OSError as error:
+        client = made.get(timeout=TIMEOUT + 1)
+    except Empty:
+        client = TimeoutError()
+    if isinstance(client, OSError):
         raise TimeoutError(
             f"cluster {address!r} did not answer within {TIMEOUT:g} seconds: is the address right "
             "and its scheduler running?"
-        ) from error
+        ) from client
+    if isinstance(client, ValueError):
+        raise ValueError(f"cluster must be an address, got {address!r}: {client}") from client
     with client:
         try:
             client.wait_for_workers(1, timeout=TIMEOUT)
