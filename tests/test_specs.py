@@ -40,7 +40,8 @@ def test_calls_nest() -> None:
     world = specs.problem(
         "instance(arms=[[1, 0], [0, 1]], theta=[1, -5], subspace=coordinates(keep=[0], d=2))"
     ).world(RNG)
-    assert (world.theta == [1.0, -5.0]).all()
+    assert world.theta is not None
+    assert world.theta.tolist() == [1.0, -5.0]
     assert world.best_arm.index == 0
     ball = "instance(arms=Ball(d=2), theta=[3, 4], subspace=span(A=[[1, 0], [0, 1]]))"
     assert specs.problem(ball).world(RNG).best_reward == pytest.approx(5.0)

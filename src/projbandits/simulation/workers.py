@@ -92,5 +92,5 @@ def _dask(address: str) -> Iterator[Executor]:
                 f"cluster {address!r} had no workers within {TIMEOUT:g} seconds: start one with "
                 f"dask worker {address}"
             ) from error
-        with client.get_executor() as executor:  # type: ignore[no-untyped-call]
+        with client.get_executor() as executor:
             yield executor
