@@ -2,6 +2,7 @@
 
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -35,7 +36,17 @@ def test_a_cluster_is_found_by_its_address() -> None:
     ):
         assert executor is not None
         far = run(executor=executor)
+        with pytest.raises(ConnectionError, match="was lost: run the same again"):
+            _lose(cluster.scheduler_address)
     assert np.array_equal(far.regret, run().regret)
+
+
+def _lose(address: str) -> None:
+    with workers(cluster=address) as executor:
+        assert executor is not None
+        work = executor.submit(time.sleep, 0.1)
+        work.cancel()  # as the client does with all work when its scheduler is gone
+        work.result()
 
 
 def test_a_cluster_without_workers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

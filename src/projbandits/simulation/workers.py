@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import Empty, Queue
 from threading import Thread
@@ -30,6 +30,8 @@ def workers(threads: int | None = None, cluster: str | None = None) -> Iterator[
     ------
     TimeoutError
         If the cluster does not answer, or has no workers, within `TIMEOUT` seconds.
+    ConnectionError
+        If the cluster is lost while it is used.
 
     Examples
     --------
@@ -93,4 +95,9 @@ def _dask(address: str) -> Iterator[Executor]:
                 f"dask worker {address}"
             ) from error
         with client.get_executor() as executor:
-            yield executor
+            try:
+                yield executor
+            except CancelledError as error:  # what a client makes of work it can no longer reach
+                raise ConnectionError(
+                    f"cluster {address!r} was lost: run the same again when it is back"
+                ) from error
