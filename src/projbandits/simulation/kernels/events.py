@@ -113,7 +113,7 @@ def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, nois
     return m, S
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def play(  # type: ignore[no-untyped-def]
     penalty,
     learn,
