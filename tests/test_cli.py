@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -207,6 +208,34 @@ def test_compare_refuses_what_it_cannot_run() -> None:
     assert "trials must be at least 1" in refused("compare", "random_arms", "UE", "--trials", "0")
     assert "No such option" in call("compare", "random_arms", "UE", "--trails", "3").stderr
     assert "path must be the file" in refused("compare", "wine(path='/nowhere')", "UE")
+
+
+def test_reproduce_tells_the_verdicts_and_where_the_report_is(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = call("reproduce", "fig-a", *SMALL, "--out", out, "--threads", "1")
+    assert done.exit_code == 0
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert rows[0] == ["claim", "verdict", "text"]
+    assert {row[1] for row in rows[1:]} == {"undecided at this size"}
+    assert done.stderr == f"report: {out / 'report.html'}\n"
+    again = call("reproduce", "fig-a", *SMALL, "--out", out, "--json")
+    assert [row["claim"] for row in json.loads(again.stdout)] == [row[0] for row in rows[1:]]
+
+
+def test_reproduce_refuses_what_it_cannot_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "did you mean 'fig-wine'" in refused("reproduce", "fig-win", "--out", tmp_path / "o")
+    (tmp_path / "file").write_text("")
+    at = tmp_path / "file" / "out"
+    assert "must be a folder that can be written to" in refused("reproduce", "--out", at)
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "notes.txt").write_text("")
+    assert "holds other files; nothing was changed" in refused("reproduce", "--out", mine)
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1))
+    assert "MB are needed" in refused("reproduce", "--out", tmp_path / "full", code=1)
 
 
 def test_theory_shows_the_constants_of_the_simulated_world() -> None:
