@@ -237,12 +237,12 @@ def thresholds(experiment: Experiment, result: Result) -> Array:
 
 
 def exceeds_threshold(experiment: Experiment, alpha: float) -> Check:
-    """Return the check that alpha exceeds Theorem 1's threshold in some of the worlds."""
+    """Return the check that alpha exceeds Theorem 1's threshold in most of the worlds."""
 
     def conditions(results: Results) -> list[Condition]:
         needed = thresholds(experiment, results[experiment.name])
         share = statistics.share(alpha > needed)
-        return [Condition("share of worlds", share, least=1 / len(needed))]
+        return [Condition("share of worlds in which it does", share, least=0.5)]
 
     return conditions
 
@@ -335,6 +335,11 @@ CLAIMS = (
         source="left open by the paper",
         experiments=e.WINE_READINGS,
         conditions=each(*(beats(x, GENTRY_1, *FINITE_BENCHMARKS) for x in e.WINE_READINGS)),
+        remark="In their own units the features run from 0.001 to 440. A ridge of 1 then holds "
+        "back only the small ones, the widths of UE are wide along just those, and it goes on "
+        "exploring where the other strategies have settled. Whether that is chance or merit, the "
+        "paper's order holds for standardised features, with and without noise, but not for raw "
+        "ones.",
     ),
     Claim(
         name="printed-ue",
@@ -419,8 +424,8 @@ CLAIMS = (
     ),
     Claim(
         name="threshold",
-        text="The alpha of 1 that the paper uses exceeds the threshold of Theorem 1 in some worlds "
-        "of setting a.",
+        text="The alpha of 1 that the paper uses exceeds the threshold of Theorem 1 in most "
+        "worlds of setting a.",
         source=BEYOND,
         experiments=(e.LONG,),
         conditions=exceeds_threshold(e.LONG, 1.0),

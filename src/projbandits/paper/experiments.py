@@ -138,9 +138,9 @@ LONG = Experiment(
     name="long",
     problem=random_arms,
     strategies=tuple(GENTRY(alpha=alpha) for alpha in (0.3, 1.0, 3.0, 10.0, 100.0)),
-    trials=0.2,
+    trials=0.5,
     horizon=1e5,
-    cost=10,
+    cost=14,
 )
 """To 10^9 steps, which only the event engine can do."""
 
