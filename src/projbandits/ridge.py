@@ -93,6 +93,27 @@ class Ridge:
         """
         return self._posterior[2] ** 2
 
+    @cached_property
+    def noise(self) -> float:
+        """An estimate of sigma, the noise's standard deviation; nan without observations.
+
+        It is the root of residual / (n - f), with the effective number of parameters
+        f = tr(V^-1 sum x x^T) = d - lambda tr V^-1. The residual holds lambda |theta-hat|^2 too, so
+        while data are few it errs upwards.
+
+        Examples
+        --------
+        >>> from projbandits.ridge import Ridge
+        >>> ridge = Ridge.prior(d=1, penalty=1e-9).update([1.0], 1.0).update([1.0], 3.0)
+        >>> round(ridge.noise, 6)
+        1.414214
+        """
+        if self.n == 0:
+            return math.nan
+        Q, _, _ = self._posterior
+        parameters = self.d - self.penalty * float(np.vdot(Q, Q))  # tr V^-1 = |Q|^2
+        return math.sqrt(self.residual / (self.n - parameters))
+
     @property
     def precision(self) -> Array:
         """V_t = lambda I + sum x x^T."""

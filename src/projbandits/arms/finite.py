@@ -14,6 +14,9 @@ from projbandits.arms.base import Arm, ConvexFunction, DecisionSet, independent_
 if TYPE_CHECKING:
     import pandas as pd
 
+DEPENDENT = 1e-11
+"""An arm this close to the span of others, against the longest, counts as dependent on them."""
+
 
 class FiniteArms(DecisionSet):
     """Finitely many arms, one a row.
@@ -83,7 +86,7 @@ class FiniteArms(DecisionSet):
     def basis_arms(self, method: str = "pivoted-qr") -> tuple[Arm, ...]:
         """Return D_k, the k independent arms of Assumption 1."""
         if method not in self._bases:
-            rows = independent_rows(self.vectors, method, tolerance=1e-11)
+            rows = independent_rows(self.vectors, method, DEPENDENT)
             self._bases[method] = tuple(self.arm(i) for i in rows)
         return self._bases[method]
 
