@@ -268,7 +268,7 @@ def test_a_convex_set_may_be_offered() -> None:
 def test_it_warns_once_of_a_direction_that_is_never_offered() -> None:
     table = pd.DataFrame({"age": [1.0, 2.0], "price": [1.0, 0.0], "size": [0.0, 0.0]})
     decider = pb.Decider(subspace=NAMED, seed=0)
-    with pytest.warns(UserWarning, match="none has a part along 1 size") as caught:
+    with pytest.warns(UserWarning, match="the direction 1 size lies outside") as caught:
         decider.ask(table)
     assert caught[0].filename == __file__
     decider.ask(table)  # warnings are errors here: a second one would fail

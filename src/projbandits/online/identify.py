@@ -24,9 +24,9 @@ def warn_of_what_is_left_out(
     direction = subspace.direction_outside(span)
     if direction is not None:
         warnings.warn(
-            "the arms offered so far cannot identify all that counts: none has a part along "
-            f"{Subspace(subspace.basis, columns).describe(direction)} that the others do not "
-            "blur, so what that is worth stays unknown until other arms are offered",
+            "the arms offered so far cannot identify all that counts: the direction "
+            f"{Subspace(subspace.basis, columns).describe(direction)} lies outside their span, so "
+            "what it is worth stays unknown until other arms are offered",
             UserWarning,
             stacklevel=3,
         )

@@ -6,7 +6,7 @@ import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from projbandits.online.decider import Decider
+
+
+TIME: Final = "datetime64[us, UTC]"
 
 
 @dataclass(slots=True)
@@ -174,7 +177,8 @@ def read(path: str | os.PathLike[str] | io.BytesIO) -> pd.DataFrame:
     """Return a log that was written to Parquet."""
     import pandas as pd
 
-    return pd.read_parquet(path)
+    table = pd.read_parquet(path)
+    return table.astype({"asked": TIME, "told": TIME})
 
 
 def parquet(table: pd.DataFrame) -> bytes:
@@ -217,4 +221,5 @@ def _lists(values: list[Any]) -> pd.Series[Any]:
 def _times(seconds: list[float]) -> pd.Series[Any]:
     import pandas as pd
 
-    return pd.to_datetime(pd.Series(np.array(seconds, dtype=np.float64)), unit="s", utc=True)
+    micro = [pd.NaT if np.isnan(time) else round(1e6 * time) for time in seconds]
+    return pd.to_datetime(pd.Series(micro, dtype=object), unit="us", utc=True).astype(TIME)
