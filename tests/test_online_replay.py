@@ -117,7 +117,7 @@ def test_weighting_returns_would_estimate_something_else() -> None:
 
 def test_wrong_propensities_leave_the_doubly_robust_estimate_right() -> None:
     log = logged(3, steps=2000)
-    log["probabilities"] = [np.full(6, 1 / 6)] * len(log)
+    log["probabilities"] = pd.Series([np.full(6, 1 / 6)] * len(log))
     replay = pb.replay(log, pb.GENTRY(), subspace=U)
     truth = float((replay.features @ THETA).mean())
     found = estimates(replay)

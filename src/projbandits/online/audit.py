@@ -17,6 +17,7 @@ import numpy as np
 from projbandits._checks import Array
 from projbandits.arms import FiniteArms
 from projbandits.online.decision import Decision, Grounds
+from projbandits.online.journal import Entry
 from projbandits.online.offers import Offer
 from projbandits.online.probabilities import probabilities
 from projbandits.subspace import Subspace
@@ -77,13 +78,13 @@ class Audit:
         return "\n".join([self.table.to_string(), "", *self.warnings]).rstrip()
 
 
-def audit(decider: Decider) -> Audit:
+def audit(decider: Decider, entries: list[Entry]) -> Audit:
     """Return the audit of all logged decisions among finitely many arms."""
     import pandas as pd
 
     cases = [
         (entry.decision, entry.decision.grounds, entry.decision.grounds.arms)
-        for entry in decider._logged().all_entries(decider)
+        for entry in entries
         if entry.decision.grounds is not None
         and isinstance(entry.decision.grounds.arms, FiniteArms)
     ]

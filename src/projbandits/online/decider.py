@@ -117,7 +117,7 @@ class Decider:
     def pending(self) -> tuple[Decision, ...]:
         """The decisions whose outcome was not told, in the order in which they were made."""
         with self._lock:
-            return tuple(self._outcomes.pending.values())
+            return tuple(Decision(*lean) for lean in self._outcomes.pending.values())
 
     @overload
     def ask(self, arms: Any) -> Decision: ...
@@ -221,8 +221,8 @@ class Decider:
             new = self._outcomes.news(pairs)
             state = self._state
             for key, value in new.items():
-                decision = self._outcomes.pending[key]
-                state = self.strategy.update(state, Arm(decision.arm, decision.index), value)
+                _, index, x, *_ = self._outcomes.pending[key]
+                state = self.strategy.update(state, Arm(x, index), value)
             # An update counts as a step to a strategy; here steps are decisions.
             self._state = state._replace(step=self._state.step)
             self._outcomes.settle(new, self.steps)
@@ -287,20 +287,26 @@ class Decider:
         """
         from projbandits.online.explaining import explain
 
-        if isinstance(decision, str):
-            decision = self._logged().decision(decision, self)
+        with self._lock:
+            if isinstance(decision, str):
+                decision = self._logged().decision(decision, self)
+            elif decision.grounds is None and self._outcomes.journal is not None:
+                decision = self._outcomes.journal.decision(decision.id, self)
         return explain(self, decision, arms)
 
     def audit(self) -> Audit:
         """Show from the log whether the part that must not count played a role."""
         from projbandits.online.audit import audit
 
-        return audit(self)
+        with self._lock:
+            entries = self._logged().all_entries(self)
+        return audit(self, entries)
 
     def log(self) -> pd.DataFrame:
         """Return the decisions as a table, a row each; see `docs/deciding.md` for its columns."""
         with self._lock:
-            return self._logged().table(self)
+            journal = self._logged().copy()
+        return journal.table(self)
 
     def spill(self, path: str | os.PathLike[str]) -> None:
         """Move the decisions that were told from memory to a Parquet file, which `log` reads."""

@@ -37,6 +37,9 @@ class Grounds(NamedTuple):
     columns: tuple[str, ...] | None
 
 
+Lean = tuple[str, int | None, Array, float, float, float, int, float]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
     """What `Decider.ask` decided.
@@ -74,9 +77,9 @@ class Decision:
     asked: float
     grounds: Grounds | None = field(default=None, repr=False)
 
-    def lean(self) -> Decision:
-        """Return it without its grounds."""
-        return Decision(
+    def lean(self) -> Lean:
+        """Return it without its grounds, for `Decision(*lean)`."""
+        return (
             self.id,
             self.index,
             self.arm,

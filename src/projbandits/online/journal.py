@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import os
 from dataclasses import dataclass
@@ -72,6 +73,13 @@ class Journal:
         return sorted(
             [*found, *self.entries.values()], key=lambda entry: (entry.decision.step, entry.told)
         )
+
+    def copy(self) -> Journal:
+        """Return the journal as it is now, whatever is told meanwhile."""
+        other = Journal()
+        other.entries = {key: dataclasses.replace(entry) for key, entry in self.entries.items()}
+        other.files = list(self.files)
+        return other
 
     def table(self, decider: Decider) -> pd.DataFrame:
         """Return the log, files included, ordered by step."""

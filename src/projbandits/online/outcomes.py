@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from projbandits._checks import real
-from projbandits.online.decision import Decision
+from projbandits.online.decision import Decision, Lean
 from projbandits.online.journal import Journal
 
 REMEMBERED = 65_536
@@ -29,7 +29,7 @@ class Outcomes:
     def __init__(self, log: bool) -> None:
         self.name = secrets.token_hex(4)  # so that no decider takes another's id for its own
         self.given = 0
-        self.pending: dict[str, Decision] = {}
+        self.pending: dict[str, Lean] = {}
         self.recent: dict[str, float] = {}
         self.journal = Journal() if log else None
 
@@ -52,7 +52,9 @@ class Outcomes:
         for given, reward in pairs:
             key = given.id if isinstance(given, Decision) else given
             # A click is as welcome as 1.0.
-            value = float(reward) if isinstance(reward, bool | np.bool_) else real("reward", reward)
+            if isinstance(reward, bool | np.bool_):
+                reward = float(reward)
+            value = real("reward", reward)
             before = self._known(key)
             if before is None:
                 before = new.setdefault(key, value)

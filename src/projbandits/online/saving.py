@@ -37,7 +37,8 @@ PLAIN = (int, float, str, bool, type(None))
 def pack(decider: Decider) -> bytes:
     """Return a decider as the content of its file."""
     state, outcomes = decider._state, decider._outcomes
-    pending, log = [*outcomes.pending.values()], outcomes.journal
+    pending = [Decision(*lean) for lean in outcomes.pending.values()]
+    log = outcomes.journal
     meta = {
         "library": __version__,
         "strategy": _strategy_fields(decider.strategy),
@@ -113,7 +114,7 @@ def load(path: str | os.PathLike[str], strategy: LinearStrategy | None) -> Decid
     outcomes.name, outcomes.given = meta["name"], meta["given"]
     for x, values in zip(arrays["pending_arms"], arrays["pending_values"].tolist(), strict=True):
         decision = _decision(outcomes.name, x, values)
-        outcomes.pending[decision.id] = decision
+        outcomes.pending[decision.id] = decision.lean()
     for number, value in zip(arrays["told"].tolist(), arrays["told_values"].tolist(), strict=True):
         outcomes.recent[outcomes.id(int(number))] = value
     if outcomes.journal is not None:
