@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import random
-import resource
+import subprocess
+import sys
 import threading
 import time
 import tracemalloc
@@ -56,17 +56,29 @@ def many_arms(repeat: int = 9) -> None:
     )
 
 
-def memory(steps: int = 200_000) -> None:
-    """Print how memory grows with told decisions, once the last outcomes fill their place."""
-    X = np.random.default_rng(0).normal(size=(10, 4))
-    decider = pb.Decider(subspace=pb.Subspace.coordinates(range(2), d=4), seed=0)
-    sizes = []
-    for t in range(steps):
+MEMORY = """
+import resource, sys
+import numpy as np
+import projbandits as pb
+X = np.random.default_rng(0).normal(size=(10, 4))
+decider = pb.Decider(subspace=pb.Subspace.coordinates(range(2), d=4), seed=0)
+for _ in range(2):
+    for _ in range(int(sys.argv[1])):
         decider.tell(decider.ask(X).id, 1.0)
-        if t in (steps // 2, steps - 1):
-            gc.collect()
-            sizes.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-    print(f"memory from {steps // 2:,} to {steps:,} told decisions: {sizes[1] - sizes[0]:+,} KB")
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def memory(steps: int = 100_000) -> None:
+    """Print how peak memory grows with told decisions, once the last outcomes fill their place."""
+    output = subprocess.run(
+        [sys.executable, "-c", MEMORY, str(steps)], capture_output=True, text=True, check=True
+    ).stdout
+    first, second = (int(line) for line in output.split())
+    print(
+        f"peak memory after {steps:,} told decisions {first / 1024:,.0f} MB, after {2 * steps:,} "
+        f"{second - first:+,} KB"
+    )
 
 
 def threads(steps: int = 1_000_000, workers: int = 4) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 
 import projbandits as pb
-from benchmarks import peers
+from benchmarks import online, peers
 from projbandits import plots
 
 A, C = pb.problems.random_arms(), pb.problems.entropy_ball()
@@ -168,6 +168,7 @@ def main() -> None:
     compared()
     growth(options.out)
     memory()
+    online.main()
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak memory of this benchmark: {own:,.0f} MB")
 

@@ -381,7 +381,7 @@ def audit(found: Audit) -> Figure:
     middle.set_yticks(places, labels, fontsize=7)
     middle.set_title("share of each group", fontsize=9)
     if labels:
-        middle.legend(fontsize=7, frameon=False)
+        figure.legend(loc="outside lower center", ncols=3, fontsize=7, frameon=False)
     right.barh([str(name) for name in found.proxies.index], found.proxies["r2"], color=COLOURS[1])
     right.set_xlim(0, 1)
     right.set_title("protected variance still explained ($R^2$)", fontsize=9)

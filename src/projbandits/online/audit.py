@@ -75,7 +75,10 @@ class Audit:
         return importlib.import_module("projbandits.plots").audit(self)
 
     def __str__(self) -> str:
-        return "\n".join([self.table.to_string(), "", *self.warnings]).rstrip()
+        lines = [f"{name}: {x.value:.4g} ({x.meaning})" for name, x in self.table.iterrows()]
+        if len(self.groups):
+            lines += ["", self.groups.to_string(index=False, float_format="{:.1%}".format)]
+        return "\n".join([*lines, "", *self.warnings]).rstrip()
 
 
 def audit(decider: Decider, entries: list[Entry]) -> Audit:
