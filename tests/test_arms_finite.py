@@ -123,3 +123,22 @@ def test_contains_knows_members_from_others() -> None:
     arms = pb.FiniteArms(np.eye(2))
     assert arms.contains([0.0, 1.0])
     assert not arms.contains([0.0, 1.01])
+
+
+@given(
+    st.integers(1, 30),
+    st.integers(1, 6),
+    st.sampled_from([0.0, 1e-13, 1e-11, 1e-9, 1e-6, 1.0]),
+    st.sampled_from([0, 3, 8]),
+    st.integers(0, 10_000),
+)
+@settings(max_examples=200)
+def test_the_rank_is_that_of_arms_with_all_features_at_one_scale(
+    K: int, d: int, thin: float, scales: int, seed: int
+) -> None:
+    """Also where a short cut finds it: sets that are nearly flat, features of any scale."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(K, d))
+    X[:, -1] = X[:, :-1].sum(axis=1) + thin * X[:, -1]
+    X *= 10.0 ** rng.integers(-scales, scales + 1, size=d)
+    assert pb.FiniteArms(X).rank == naive.rank(X, 1e-11)

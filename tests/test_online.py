@@ -404,6 +404,8 @@ def test_changing_the_array_afterwards_changes_no_explanation() -> None:
     decision = decider.ask(X)
     X[:] = 7.0
     assert decision.arm.max() == 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        decision.arm[0] = 9.0
     np.testing.assert_array_equal(decider.explain(decision).table.iloc[:, :3], np.eye(3))
     again = decider.ask(X)
     np.testing.assert_array_equal(again.arm, [7.0, 7.0, 7.0])

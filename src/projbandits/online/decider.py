@@ -176,6 +176,7 @@ class Decider:
                     index = index if rows is None else int(rows[index])
                     taken.append(index)
                 x = choice.arm.x.copy()
+                x.flags.writeable = False  # it is learnt from when the outcome comes
                 estimate, error = projection_reward(state.ridge, state.projection, x)
                 decisions.append(
                     Decision(

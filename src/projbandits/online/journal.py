@@ -160,7 +160,7 @@ def entries(table: pd.DataFrame, decider: Decider) -> list[Entry]:
             vectors = np.asarray(offered, dtype=np.float64).reshape(-1, d)
             grounds = Grounds(
                 decider.strategy,
-                State(int(row["step"]), ridge, decider.subspace.matrix),
+                decider._state._replace(step=int(row["step"]), ridge=ridge),
                 Offer(vectors, decider.columns),
                 None if row["rows"] is None else np.asarray(row["rows"], dtype=np.int64),
                 decider.columns,
