@@ -18,15 +18,18 @@ from projbandits.arms.finite import DEPENDENT
 from projbandits.subspace import Subspace
 
 MANY = 4096
-"""From more arms than this, D_k is sought among so many of them first."""
+"""From more arms than this, D_k is sought among `FEW` d of them first."""
+
+FEW = 16
 
 
 class Offer(FiniteArms):
     """Finitely many arms that were checked already; a view, not a copy.
 
-    D_k may be any k independent arms that span all of them (Assumption 1). Where there are many
-    arms it is sought among `MANY` of them: evenly spread ones for "pivoted-qr", the first ones for
-    "first". If those have full rank they span what all arms do. Otherwise all arms are looked at.
+    D_k may be any k independent arms that span all of them (Assumption 1). Where there are more
+    than `MANY` arms it is sought among 16 d of them: evenly spread ones for "pivoted-qr", the first
+    ones for "first". If those have full rank they span what all arms do. Otherwise all arms are
+    looked at.
     """
 
     def __init__(self, vectors: Array, columns: tuple[str, ...] | None = None) -> None:
@@ -44,9 +47,9 @@ class Offer(FiniteArms):
 
     def _basis_rows(self, method: str) -> list[int]:
         if self.size > MANY:
-            some = np.arange(MANY)
+            some = np.arange(min(FEW * self.d, self.size))
             if method == "pivoted-qr":
-                some = some * (self.size - 1) // (MANY - 1)
+                some = some * (self.size - 1) // (len(some) - 1)
             found = independent_rows(self.vectors[some], method, DEPENDENT)
             if len(found) == self.d:
                 rows: list[int] = some[found].tolist()
@@ -174,9 +177,13 @@ def _finite_list(name: str, value: Any) -> Array:
 
 
 def _check_finite(name: str, matrix: Array, columns: Sequence[Any] | None) -> None:
-    flat = matrix.ravel(order="K") if matrix.flags.forc else None
-    # One product tells for all entries; it may overflow, so it only ever acquits.
-    total = float(np.einsum("ij,ij->", matrix, matrix)) if flat is None else float(flat @ flat)
+    # One sum tells for all entries; it may overflow, so it only ever acquits. A BLAS product would
+    # start threads for it, and wait for them where others are at work.
+    if matrix.flags.forc:
+        flat = matrix.ravel(order="K")
+        total = np.einsum("i,i->", flat, flat)
+    else:
+        total = np.einsum("ij,ij->", matrix, matrix)
     if math.isfinite(total):
         return
     bad = np.argwhere(~np.isfinite(matrix))
