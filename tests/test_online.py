@@ -398,6 +398,21 @@ def test_bad_arguments_are_named(
         make()
 
 
+class Effects(pb.GENTRY):
+    """A strategy that gives each arm an effect of its own, by its place."""
+
+    arm_effects = 0.4
+
+
+def test_a_strategy_that_needs_the_same_arms_is_refused() -> None:
+    with pytest.raises(ValueError, match="strategy must do without arm_effects"):
+        pb.Decider(Effects(), subspace=U3)
+    decider = pb.Decider(subspace=U3, seed=0, log=True)
+    decider.tell(decider.ask(np.eye(3)).id, 1.0)
+    with pytest.raises(ValueError, match="strategy must do without arm_effects"):
+        pb.replay(decider.log(), Effects(), subspace=U3)
+
+
 def test_changing_the_array_afterwards_changes_no_explanation() -> None:
     X = np.eye(3)
     decider = pb.Decider(subspace=U3, seed=0)

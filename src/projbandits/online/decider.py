@@ -20,6 +20,7 @@ from projbandits.online.identify import warn_of_what_is_left_out
 from projbandits.online.journal import Journal
 from projbandits.online.merging import check_mergeable, common_origin
 from projbandits.online.outcomes import Outcomes
+from projbandits.online.suiting import check_suits
 from projbandits.ridge import Ridge
 from projbandits.strategies import GENTRY, LinearStrategy, State
 from projbandits.subspace import Subspace
@@ -80,14 +81,7 @@ class Decider:
         seed: int | None = None,
         log: bool = False,
     ) -> None:
-        strategy = DEFAULT if strategy is None else strategy
-        if not isinstance(strategy, LinearStrategy):
-            raise TypeError(f"strategy must be one like pb.GENTRY(), got {strategy!r}")
-        if getattr(strategy, "arm_effects", None):
-            raise ValueError(
-                f"strategy must do without arm_effects, got {strategy!r}: the arms on offer may "
-                "change at every call, so an arm's own effect cannot be told by its place"
-            )
+        strategy = check_suits(DEFAULT if strategy is None else strategy)
         if not isinstance(subspace, Subspace):
             raise TypeError(f"subspace must be a Subspace, got {subspace!r}: see pb.Subspace")
         if seed is not None:

@@ -32,6 +32,7 @@ from projbandits.arms import Arm
 from projbandits.online.journal import read
 from projbandits.online.offers import Offer
 from projbandits.online.probabilities import probabilities
+from projbandits.online.suiting import check_suits
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
 
@@ -146,6 +147,7 @@ def replay(
     >>> float(estimate.loc["doubly robust", "value"].round(1))
     1.0
     """
+    check_suits(strategy)
     table = read(log) if isinstance(log, str | os.PathLike) else log
     table = table.sort_values("step", ignore_index=True)
     names = [name for name in table.columns if name.startswith("x[")]
