@@ -340,6 +340,9 @@ BAD: list[tuple[Callable[[pb.Decider], Any], type[Exception], str]] = [
     (lambda d: d.learn(np.eye(2), [1, 2]), ValueError, "features must have 3 columns, got 2"),
     (lambda d: d.learn(frame(), [1.0]), ValueError, "rewards must have length 2, got length 1"),
     (lambda d: d.learn(frame(), [1.0, np.nan]), ValueError, r"rewards\[1\] = nan"),
+    (lambda d: d.learn(frame(), pd.Series([1, None], dtype="Int64")), ValueError, r"\[1\] = nan"),
+    (lambda d: d.learn(frame(), pl.Series([None, 1.0])), ValueError, r"rewards\[0\] = nan"),
+    (lambda d: d.learn(frame(), pd.Series([1, "x"])), TypeError, "rewards must hold numbers only"),
     (lambda d: d.learn(frame(size=None), [1, 2]), ValueError, r"\['size'\], they are missing"),
     (lambda d: d.learn(frame(price=[1, np.nan]), [1, 2]), ValueError, "row 1, column 'price'"),
 ]

@@ -20,6 +20,8 @@ def real_array(name: str, value: Any, ndim: int) -> Array:
     """Return a copy of `value` as a float array of `ndim` dimensions with only finite entries."""
     if is_table(value):  # missing values become nan, and are named below
         value = table_array(name, value)
+    elif hasattr(value, "to_frame"):  # one column of a table
+        value = table_array(name, value.to_frame())[:, 0]
     try:
         array = np.array(value)
         if array.dtype.kind == "O" and any(isinstance(entry, str) for entry in array.flat):
