@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from scipy.optimize import minimize_scalar
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -25,6 +26,14 @@ def ridge(X: Array, r: Array, penalty: float) -> tuple[Array, Array]:
         V = V + np.outer(x, x)
         b = b + y * x
     return V, np.asarray(np.linalg.solve(V, b), dtype=np.float64)
+
+
+def rank(X: Array, tolerance: float) -> int:
+    """How many pivots of a QR factorisation with pivoting are large, columns at the same scale."""
+    largest = np.abs(X).max(axis=0)
+    unit_free = X / np.where(largest > 0, largest, 1.0)
+    sizes = np.abs(np.diag(scipy.linalg.qr(unit_free.T, mode="r", pivoting=True)[0]))
+    return int((sizes > tolerance * sizes[0]).sum())
 
 
 def entropy_ball_maximum(c: Array, bound: float) -> float:
