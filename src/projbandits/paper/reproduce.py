@@ -18,6 +18,7 @@ from projbandits.paper.experiments import HORIZON, TRIALS, Experiment
 from projbandits.paper.figures import FIGURES
 from projbandits.paper.folder import Folder
 from projbandits.paper.report import render
+from projbandits.problems import Problem
 from projbandits.results import Result
 from projbandits.simulation import simulate
 from projbandits.simulation.progress import Part, Progress
@@ -100,11 +101,13 @@ def reproduce(
     results = _finished(folder)
     experiments = _needed(chosen)
     left = [experiment for experiment in experiments if experiment.name not in results]
+    problems = {x.name: x.problem() for x in left}  # what is not installed is told now
     folder.check_room(sum(_size(experiment, trials, horizon) for experiment in left))
     with Progress(sum(x.cost for x in left), shown=progress, text="", unit="") as bar:
         for experiment in left:
             bar.say(f"{_figure_of(experiment, chosen)}: {experiment.name}")
-            results[experiment.name] = _run(experiment, folder, executor, bar)
+            problem = problems[experiment.name]
+            results[experiment.name] = _run(experiment, problem, folder, executor, bar)
         bar.say("drawing")
         pictures = _draw(folder, results)
     verdicts = {
@@ -148,7 +151,11 @@ def _size(experiment: Experiment, trials: int, horizon: int) -> int:
 
 
 def _run(
-    experiment: Experiment, folder: Folder, executor: Executor | None, bar: Progress
+    experiment: Experiment,
+    problem: Problem,
+    folder: Folder,
+    executor: Executor | None,
+    bar: Progress,
 ) -> Result:
     trials = experiment.trials_of(folder.settings["trials"])
     horizon = experiment.horizon_of(folder.settings["horizon"])
@@ -156,7 +163,7 @@ def _run(
     start = time.perf_counter()
     try:
         result = simulate(
-            experiment.problem(),
+            problem,
             experiment.strategies,
             trials=trials,
             horizon=horizon,
