@@ -16,7 +16,7 @@ NEGLIGIBLE = -math.log(1e-18)
 DEPTH = 70  # a block of 2^63 steps halves 63 times
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def next_exploration(t, last, scale, exponent, rng):  # type: ignore[no-untyped-def]
     """Return the first step from t on that explores, or last + 1, for min(1, scale / t^exponent).
 
@@ -38,7 +38,7 @@ def next_exploration(t, last, scale, exponent, rng):  # type: ignore[no-untyped-
     return last + 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def lead(scores, slopes, i):  # type: ignore[no-untyped-def]
     """Return the interval of c in which arm i leads, and whether each end is excluded.
 
@@ -65,7 +65,7 @@ def lead(scores, slopes, i):  # type: ignore[no-untyped-def]
     return low, high, low_open, high_open
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, rng):  # type: ignore[no-untyped-def]
     """Pull one arm until c = S / (1 + m q) leaves [low, high], at most `most` times.
 
