@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array
 from projbandits.simulation.kernels.common import LANES, direction, move, observe, products
+from projbandits.simulation.kernels.ids import Room, ids_room
 
 
 class View(NamedTuple):
@@ -30,12 +31,18 @@ class View(NamedTuple):
         V^-1 and theta-hat.
     learn, aim : ndarray of shape (K, d)
         The arms as they are learnt on (f_j) and aimed at (a_j).
+    learn_T, aim_T, turned : ndarray of shape (d, K)
+        Their transposes, and V^-1 a_j as columns; the last is kept only for a rule that says so.
+    residual : ndarray of shape (1,)
+        `Ridge.residual`: what the estimate could not explain.
     basis : ndarray of shape (k,)
         The rows of D_k.
     parameters : ndarray
         What the strategy passed on.
     scratch, lanes : ndarray of shape (K,) and (8,)
         Room to work in.
+    room : Room
+        More of it, for a rule that looks at `turned`.
     """
 
     scores: Array
@@ -44,31 +51,46 @@ class View(NamedTuple):
     theta: Array
     learn: Array
     aim: Array
+    learn_T: Array
+    aim_T: Array
+    turned: Array
+    residual: Array
     basis: NDArray[np.int64]
     parameters: Array
     scratch: Array
     lanes: Array
+    room: Room
 
 
 def finite_view(
-    penalty: float, learn: Array, aim: Array, basis: NDArray[np.int64], parameters: Array
+    penalty: float,
+    learn: tuple[Array, Array],
+    aim: tuple[Array, Array],
+    basis: NDArray[np.int64],
+    parameters: Array,
+    turns: bool,
 ) -> View:
-    """Return the view of a trial that is about to begin."""
-    K, d = learn.shape
+    """Return the view of a trial that is about to begin; arms come with their transposes."""
+    K, d = learn[0].shape
     squares = np.zeros(K)
-    for column in learn.T:
+    for column in learn[1]:
         squares += column * column / penalty
     return View(
         np.zeros(K),
         squares,
         np.eye(d) / penalty,
         np.zeros(d),
-        learn,
-        aim,
+        learn[0],
+        aim[0],
+        learn[1],
+        aim[1],
+        aim[1] / penalty if turns else np.empty((0, K)),
+        np.zeros(1),
         basis,
         parameters,
         np.empty(K),
         np.empty(LANES),
+        ids_room(K if turns else 0, d if turns else 0),
     )
 
 
@@ -79,8 +101,6 @@ def steps(  # type: ignore[no-untyped-def]
     recent,
     widths,
     same,
-    learn_T,
-    aim_T,
     means,
     gaps,
     return_gaps,
@@ -105,6 +125,7 @@ def steps(  # type: ignore[no-untyped-def]
         view.theta,
         view.learn,
     )
+    learn_T, aim_T, turned, residual = view.learn_T, view.aim_T, view.turned, view.residual
     v, u = room[0], room[1]
     K, window = scores.size, recent.size
     best_plays = 0
@@ -120,10 +141,15 @@ def steps(  # type: ignore[no-untyped-def]
         q, p = direction(inverse, theta, learn[i], v)
         w = 1.0 / (1.0 + q)
         c = (observed - p) * w
+        residual[0] += c * (observed - p)
         move(inverse, theta, c, w, v, u)
         products(aim_T, v, moved)
         for j in range(K):
             scores[j] += c * moved[j]
+        for a in range(turned.shape[0]):
+            part = w * v[a]
+            for j in range(K):
+                turned[a, j] -= part * moved[j]
         if widths:
             if not same:
                 products(learn_T, v, moved)
