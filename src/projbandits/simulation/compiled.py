@@ -48,8 +48,8 @@ class CompiledRule(NamedTuple):
         and fills x. `kernels.steps.View` and `kernels.convex.ConvexView` say what it may look at.
     parameters : ndarray
         What the function finds in `view.parameters`.
-    widths, turns : bool
-        Whether it looks at `view.squares`, and at `view.turned` and `view.room`.
+    widths, inside : bool
+        Whether it looks at `view.squares`, and at `view.inside`, for which it needs the squares.
     basis : str
         How D_k is chosen.
     """
@@ -57,7 +57,7 @@ class CompiledRule(NamedTuple):
     function: Callable[..., Any]
     parameters: Array
     widths: bool = False
-    turns: bool = False
+    inside: bool = False
     basis: str = "pivoted-qr"
 
 
@@ -128,11 +128,10 @@ def _run_finite(
     learn = tables.whole if strategy.learns_on == "arm" else tables.projected
     aim = tables.whole if strategy.aims_at == "return" else tables.projected
     K, d = learn[0].shape
+    B = tables.world.subspace.basis if rule.inside else np.empty((d, 0))
     out = np.empty((3, len(checkpoints)))
     share = _loop(rule.function, finite=True)(
-        finite_view(
-            strategy.ridge, learn, aim, tables.basis(rule.basis), rule.parameters, rule.turns
-        ),
+        finite_view(strategy.ridge, learn, aim, tables.basis(rule.basis), rule.parameters, B),
         np.empty((2, d)),
         np.empty(K),
         np.zeros(FOUND_BEST_WINDOW, np.bool_),
@@ -224,7 +223,7 @@ def _believing(strategy: Believing, arms: DecisionSet) -> CompiledRule:
     parameters = np.array([strategy.noise or 0.0, *more])
     if not isinstance(arms, FiniteArms):
         parameters = np.concatenate([parameters, normal_table(arms.d).ravel()])
-    return CompiledRule(function, parameters, widths=True, turns=True)
+    return CompiledRule(function, parameters, widths=True, inside=True)
 
 
 @lru_cache(maxsize=32)

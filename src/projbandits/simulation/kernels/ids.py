@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from projbandits._checks import Array
 from projbandits.strategies.ids import TIE
@@ -18,6 +17,27 @@ from projbandits.strategies.noise import CAUTION
 
 NEGLIGIBLE = 100.0
 """u^2 beyond the least: its density is less than 1e-21 of the largest, far below rounding."""
+
+
+class Inside(NamedTuple):
+    """The belief in coordinates of U: B has an orthonormal basis of U as its columns.
+
+    Parameters
+    ----------
+    basis : ndarray of shape (d, u)
+        B.
+    places : ndarray of shape (u, K)
+        B^T x_j: how what is wanted of each arm depends on theta.
+    within : ndarray of shape (u, u)
+        B^T V^-1 B.
+    across : ndarray of shape (u, K)
+        B^T V^-1 x_j: how what each arm returns moves what is wanted.
+    """
+
+    basis: Array
+    places: Array
+    within: Array
+    across: Array
 
 
 class Room(NamedTuple):
@@ -28,9 +48,7 @@ class Room(NamedTuple):
     gaps, info : ndarray of shape (K,)
         The gap and the information of each arm.
     deviations, scratch : ndarray of shape (K,)
-        The squared deviation of each arm's difference from the greedy arm, over sigma^2; room.
-    active : ndarray of shape (K,)
-        The arms that may still turn out to be best.
+        The deviation of each arm's difference from the greedy arm, over sigma; room.
     matrix, rows : ndarray of shape (d, d) and (3, d)
         Room.
     """
@@ -39,9 +57,14 @@ class Room(NamedTuple):
     info: Array
     deviations: Array
     scratch: Array
-    active: NDArray[np.int64]
     matrix: Array
     rows: Array
+
+
+def inside(B: Array, X_T: Array, penalty: float) -> Inside:
+    """Return the belief before any observation about the arms in the columns of X_T."""
+    places = np.ascontiguousarray(B.T @ X_T)
+    return Inside(np.ascontiguousarray(B), places, np.eye(B.shape[1]) / penalty, places / penalty)
 
 
 def ids_room(K: int, d: int) -> Room:
@@ -51,10 +74,26 @@ def ids_room(K: int, d: int) -> Room:
         np.zeros(K),
         np.zeros(K),
         np.zeros(K),
-        np.zeros(K, np.int64),
         np.zeros((d, d)),
         np.zeros((3, d)),
     )
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def move_inside(inside, w, v, moved, row):  # type: ignore[no-untyped-def]
+    """Follow V^-1 as it moves by -w v v^T; `moved` is <x_j, v> for each arm, `row` is scratch."""
+    d, u = inside.basis.shape
+    for a in range(u):
+        row[a] = 0.0
+    for b in range(d):
+        for a in range(u):
+            row[a] += inside.basis[b, a] * v[b]
+    for a in range(u):
+        part = w * row[a]
+        for b in range(u):
+            inside.within[a, b] -= part * row[b]
+        for j in range(moved.size):
+            inside.across[a, j] -= part * moved[j]
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
@@ -70,114 +109,80 @@ def cautious_noise(given, residual, n):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def _compare(h, scores, aim_T, turned, room):  # type: ignore[no-untyped-def]
-    """Fill how far each arm is behind arm h, as `gaps`, and the squared deviations."""
-    gaps, squares = room.gaps, room.deviations
-    for j in range(gaps.size):
-        gaps[j] = scores[h] - scores[j]
-        squares[j] = 0.0
-    for a in range(room.matrix.shape[0]):
-        f, g = aim_T[a, h], turned[a, h]
-        for j in range(gaps.size):
-            squares[j] += (aim_T[a, j] - f) * (turned[a, j] - g)
+def _squares(M, columns, origin, row, out):  # type: ignore[no-untyped-def]
+    """Fill out with c_j^T M c_j, c_j being column j less the origin; `row` is scratch."""
+    for j in range(out.size):
+        out[j] = 0.0
+    for a in range(columns.shape[0]):
+        for j in range(out.size):
+            row[j] = M[a, a] * (columns[a, j] - origin[a])
+        for b in range(a + 1, columns.shape[0]):
+            twice = 2.0 * M[a, b]
+            for j in range(out.size):
+                row[j] += twice * (columns[b, j] - origin[b])
+        for j in range(out.size):
+            out[j] += row[j] * (columns[a, j] - origin[a])
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def improvement(h, sigma, scores, squares, aim_T, learn_T, turned, room):  # type: ignore[no-untyped-def]
+def _compare(h, scores, inside, room):  # type: ignore[no-untyped-def]
+    """Fill how far each arm is behind arm h, as `gaps`, the deviations, and as row 0 place h."""
+    origin = room.rows[0]
+    for a in range(inside.places.shape[0]):
+        origin[a] = inside.places[a, h]
+    _squares(inside.within, inside.places, origin, room.scratch, room.deviations)
+    for j in range(room.gaps.size):
+        room.gaps[j] = scores[h] - scores[j]
+        room.deviations[j] = math.sqrt(max(room.deviations[j], 0.0))
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def improvement(h, sigma, scores, widths, inside, room):  # type: ignore[no-untyped-def]
     """Fill the gaps and the information by expected improvement over the greedy arm h."""
-    _compare(h, scores, aim_T, turned, room)
-    gaps, info, deviations, u, active = (
-        room.gaps,
-        room.info,
-        room.deviations,
-        room.scratch,
-        room.active,
-    )
-    K, d = gaps.size, room.matrix.shape[0]
+    gaps, info, deviations, u = room.gaps, room.info, room.deviations, room.scratch
+    M, origin, step = room.matrix, room.rows[0], room.rows[1]
+    _compare(h, scores, inside, room)
+    dim = inside.places.shape[0]
     least = np.inf
-    for j in range(K):
-        deviations[j] = sigma * math.sqrt(max(deviations[j], 0.0))
-        u[j] = gaps[j] / deviations[j] if deviations[j] > 0.0 and j != h else np.inf
-    for j in range(K):
+    for j in range(gaps.size):
+        u[j] = gaps[j] / (sigma * deviations[j]) if deviations[j] > 0.0 and j != h else np.inf
+    for j in range(gaps.size):
         least = min(least, u[j])
-    count = 0
+    for a in range(dim):
+        for b in range(dim):
+            M[a, b] = 0.0
     delta = 0.0
-    for j in range(K):
+    for j in range(gaps.size):
         if u[j] < np.inf and u[j] * u[j] <= least * least + NEGLIGIBLE:
             density = math.exp(-0.5 * u[j] * u[j]) / math.sqrt(2.0 * math.pi)
             tail = 0.5 * math.erfc(u[j] / math.sqrt(2.0))
-            delta += deviations[j] * (density - u[j] * tail)
-            info[count] = density / (2.0 * deviations[j])  # the weight; no arm is told of yet
-            active[count] = j
-            count += 1
-    for j in range(K):
+            delta += sigma * deviations[j] * (density - u[j] * tail)
+            weight = density / (2.0 * sigma * deviations[j])
+            for a in range(dim):
+                step[a] = inside.places[a, j] - origin[a]
+            for a in range(dim):
+                for b in range(a, dim):
+                    M[a, b] += weight * step[a] * step[b]
+    for a in range(dim):
+        origin[a] = 0.0
+    _squares(M, inside.across, origin, deviations, u)
+    for j in range(gaps.size):
         gaps[j] += delta
-    if 2 * count <= d:
-        _told_one_by_one(h, count, learn_T, turned, room)
-    else:
-        _told_together(h, count, learn_T, turned, room)
-    for j in range(K):
-        info[j] = sigma * sigma * u[j] / (1.0 + squares[j])
+        info[j] = sigma * sigma * u[j] / (1.0 + widths[j])
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def _told_one_by_one(h, count, learn_T, turned, room):  # type: ignore[no-untyped-def]
-    """Fill the scratch with sum_y weight_y <g_y, x_z>^2 for each arm z."""
-    weights, along, told = room.info, room.deviations, room.scratch
-    for z in range(told.size):
-        told[z] = 0.0
-    for k in range(count):
-        for z in range(told.size):
-            along[z] = 0.0
-        for a in range(room.matrix.shape[0]):
-            g = turned[a, room.active[k]] - turned[a, h]
-            for z in range(told.size):
-                along[z] += g * learn_T[a, z]
-        weight = weights[k]
-        for z in range(told.size):
-            told[z] += weight * along[z] * along[z]
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def _told_together(h, count, learn_T, turned, room):  # type: ignore[no-untyped-def]
-    """Fill the scratch with x_z^T A x_z for each arm z, with A = sum_y weight_y g_y g_y^T."""
-    A, g = room.matrix, room.rows[0]
-    d = A.shape[0]
-    for a in range(d):
-        for b in range(d):
-            A[a, b] = 0.0
-    for k in range(count):
-        for a in range(d):
-            g[a] = turned[a, room.active[k]] - turned[a, h]
-        for a in range(d):
-            weighted = room.info[k] * g[a]
-            for b in range(a, d):
-                A[a, b] += weighted * g[b]
-    row, told = room.deviations, room.scratch
-    for z in range(told.size):
-        told[z] = 0.0
-    for a in range(d):
-        for z in range(told.size):
-            row[z] = A[a, a] * learn_T[a, z]
-        for b in range(a + 1, d):
-            twice = 2.0 * A[a, b]
-            for z in range(told.size):
-                row[z] += twice * learn_T[b, z]
-        for z in range(told.size):
-            told[z] += row[z] * learn_T[a, z]
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def directed(h, radius, scores, squares, aim_T, learn_T, turned, room):  # type: ignore[no-untyped-def]
+def directed(h, radius, scores, widths, inside, room):  # type: ignore[no-untyped-def]
     """Fill the gaps and the information along the widest plausible difference from arm h.
 
     `radius` is in units of the deviations here, which lack the factor sigma.
     """
-    _compare(h, scores, aim_T, turned, room)
     gaps, info, deviations, along = room.gaps, room.info, room.deviations, room.scratch
+    origin = room.rows[0]
+    _compare(h, scores, inside, room)
+    deviations[h] = 0.0
     delta, widest = 0.0, 0.0
     for j in range(gaps.size):
-        deviations[j] = math.sqrt(max(deviations[j], 0.0)) if j != h else 0.0
         above = radius * deviations[j] - gaps[j]
         delta = max(delta, above)
         if above >= 0.0:
@@ -190,14 +195,14 @@ def directed(h, radius, scores, squares, aim_T, learn_T, turned, room):  # type:
     for z in range(gaps.size):
         gaps[z] += delta
         along[z] = 0.0
-    for a in range(room.matrix.shape[0]):
-        g = turned[a, w] - turned[a, h]
+    for a in range(inside.places.shape[0]):
+        step = inside.places[a, w] - origin[a]
         for z in range(gaps.size):
-            along[z] += g * learn_T[a, z]
+            along[z] += step * inside.across[a, z]
     for z in range(gaps.size):
         info[z] = 0.0
         if widest > 0.0:
-            square = along[z] * along[z] / (deviations[w] * deviations[w] * (1.0 + squares[z]))
+            square = along[z] * along[z] / (deviations[w] * deviations[w] * (1.0 + widths[z]))
             info[z] = -math.log1p(-square)
 
 

@@ -40,9 +40,7 @@ def eiratio_rule(t, view, rng):  # type: ignore[no-untyped-def]
 def _improvement(t, view):  # type: ignore[no-untyped-def]
     sigma = cautious_noise(view.parameters[0], view.residual[0], t - 1)
     h = argmax(view.scores, view.lanes)
-    improvement(
-        h, sigma, view.scores, view.squares, view.aim_T, view.learn_T, view.turned, view.room
-    )
+    improvement(h, sigma, view.scores, view.squares, view.inside, view.room)
     return h
 
 
@@ -51,9 +49,7 @@ def directed_rule(t, view, rng):  # type: ignore[no-untyped-def]
     """Choose as `DirectedIDS.select` does; see `reach` for the parameters."""
     h = argmax(view.scores, view.lanes)
     radius = reach(t, view)
-    directed(
-        h, radius, view.scores, view.squares, view.aim_T, view.learn_T, view.turned, view.room
-    )
+    directed(h, radius, view.scores, view.squares, view.inside, view.room)
     j, p = two_actions(h, view.room)
     return j if rng.random() < p else h
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array
 from projbandits.simulation.kernels.common import LANES, direction, move, observe, products
-from projbandits.simulation.kernels.ids import Room, ids_room
+from projbandits.simulation.kernels.ids import Inside, Room, ids_room, inside, move_inside
 
 
 class View(NamedTuple):
@@ -31,8 +31,8 @@ class View(NamedTuple):
         V^-1 and theta-hat.
     learn, aim : ndarray of shape (K, d)
         The arms as they are learnt on (f_j) and aimed at (a_j).
-    learn_T, aim_T, turned : ndarray of shape (d, K)
-        Their transposes, and V^-1 a_j as columns; the last is kept only for a rule that says so.
+    learn_T, aim_T : ndarray of shape (d, K)
+        Their transposes.
     residual : ndarray of shape (1,)
         `Ridge.residual`: what the estimate could not explain.
     basis : ndarray of shape (k,)
@@ -41,8 +41,8 @@ class View(NamedTuple):
         What the strategy passed on.
     scratch, lanes : ndarray of shape (K,) and (8,)
         Room to work in.
-    room : Room
-        More of it, for a rule that looks at `turned`.
+    inside, room : Inside and Room
+        The belief in coordinates of U and room to work in, only for a rule that says so.
     """
 
     scores: Array
@@ -53,12 +53,12 @@ class View(NamedTuple):
     aim: Array
     learn_T: Array
     aim_T: Array
-    turned: Array
     residual: Array
     basis: NDArray[np.int64]
     parameters: Array
     scratch: Array
     lanes: Array
+    inside: Inside
     room: Room
 
 
@@ -68,9 +68,13 @@ def finite_view(
     aim: tuple[Array, Array],
     basis: NDArray[np.int64],
     parameters: Array,
-    turns: bool,
+    B: Array,
 ) -> View:
-    """Return the view of a trial that is about to begin; arms come with their transposes."""
+    """Return the view of a trial that is about to begin.
+
+    Arms come with their transposes; B has a basis of U, or no columns if the rule does not look
+    inside of it.
+    """
     K, d = learn[0].shape
     squares = np.zeros(K)
     for column in learn[1]:
@@ -84,13 +88,13 @@ def finite_view(
         aim[0],
         learn[1],
         aim[1],
-        aim[1] / penalty if turns else np.empty((0, K)),
         np.zeros(1),
         basis,
         parameters,
         np.empty(K),
         np.empty(LANES),
-        ids_room(K if turns else 0, d if turns else 0),
+        inside(B, learn[1], penalty),
+        ids_room(K, d) if B.size else ids_room(0, 0),
     )
 
 
@@ -125,7 +129,7 @@ def steps(  # type: ignore[no-untyped-def]
         view.theta,
         view.learn,
     )
-    learn_T, aim_T, turned, residual = view.learn_T, view.aim_T, view.turned, view.residual
+    learn_T, aim_T, residual = view.learn_T, view.aim_T, view.residual
     v, u = room[0], room[1]
     K, window = scores.size, recent.size
     best_plays = 0
@@ -146,15 +150,13 @@ def steps(  # type: ignore[no-untyped-def]
         products(aim_T, v, moved)
         for j in range(K):
             scores[j] += c * moved[j]
-        for a in range(turned.shape[0]):
-            part = w * v[a]
-            for j in range(K):
-                turned[a, j] -= part * moved[j]
         if widths:
             if not same:
                 products(learn_T, v, moved)
             for j in range(K):
                 squares[j] = max(squares[j] - w * moved[j] * moved[j], 0.0)
+            if view.inside.basis.shape[1] > 0:
+                move_inside(view.inside, w, v, moved, u)
         regret += gaps[i]
         return_regret += return_gaps[i]
         slot = slot + 1 if slot + 1 < window else 0
