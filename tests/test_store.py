@@ -1,11 +1,13 @@
 """Long work: what is finished is kept, whatever happens, and the end is the same."""
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 
 import projbandits as pb
 from projbandits.simulation import engines, executors, store
+from projbandits.simulation.spec import Spec
 
 PROBLEM = pb.problems.random_arms(d=4, arms=8, u=2)
 STRATEGIES = [pb.GENTRY(), pb.UE()]
@@ -40,11 +43,11 @@ def test_an_interrupted_run_continues_and_ends_the_same(
     played: list[int] = []
     original = engines.play
 
-    def play(spec: Any, trial: int, stop: Any) -> Any:
-        played.append(trial)
-        if len(played) == 60:
+    def play(spec: Any, batch: Any, stop: Any) -> Any:
+        played.extend(batch)
+        if len(played) >= 60:
             raise KeyboardInterrupt
-        return original(spec, trial, stop)
+        return original(spec, batch, stop)
 
     monkeypatch.setattr(executors, "play", play)
     with pytest.raises(KeyboardInterrupt, match=r"of 100 trials; they are kept in .* to continue"):
@@ -52,7 +55,7 @@ def test_an_interrupted_run_continues_and_ends_the_same(
     kept = len(list(tmp_path.glob("part-*.parquet")))
     assert kept >= 1
     played.clear()
-    monkeypatch.setattr(executors, "play", lambda *a: played.append(a[1]) or original(*a))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(executors, "play", lambda *a: played.extend(a[1]) or original(*a))  # type: ignore[func-returns-value]
     result = run(store=tmp_path, engine=engine)
     assert len(played) <= 100 - 16 * kept + 16
     monkeypatch.setattr(executors, "play", original)
@@ -131,6 +134,29 @@ def test_another_simulation_is_refused_and_nothing_changes(tmp_path: Path) -> No
         with pytest.raises(ValueError, match=f"holds another simulation: its {name} is"):
             run(store=tmp_path, **change)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_two_runs_at_once_are_refused_and_one_after_the_other_are_not(tmp_path: Path) -> None:
+    spec = Spec(PROBLEM, (pb.GENTRY(),), ("events",), 100, 200, 0, np.array([200]))
+    arguments: dict[str, Any] = {"strategies": pb.GENTRY(), "checkpoints": [200]}
+    with (
+        store.Store(tmp_path, spec),
+        pytest.raises(ValueError, match=r"is in use by another run: wait"),
+    ):
+        run(store=tmp_path, **arguments)
+    with ProcessPoolExecutor(1) as executor:  # its process outlives the first run
+        for _ in range(2):
+            assert same(run(store=tmp_path, executor=executor, **arguments), run(**arguments))
+
+
+def test_a_file_system_without_locks_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(folder: int, operation: int) -> None:
+        raise OSError(errno.EBADF, "no locks here")
+
+    monkeypatch.setattr(store.fcntl, "flock", flock)
+    assert same(run(store=tmp_path), run())
 
 
 def test_instances_with_other_numbers_are_other_simulations(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits.simulation.engines import play
+from projbandits.simulation.engines import batches, play
 from projbandits.simulation.progress import Bar
 from projbandits.simulation.records import Record
 from projbandits.simulation.spec import Spec
@@ -84,12 +84,18 @@ def _spread(
 def run_chunk(spec: Spec, trials: range, stop: Flag | None = None) -> list[list[Record]]:
     """Return the records of some trials; a stop flag that is raised makes them worthless."""
     flag = np.zeros(1, np.uint8) if stop is None else stop
-    return [list(play(spec, trial, flag)) for trial in trials if not flag[0]]
+    records: list[list[Record]] = []
+    for batch in batches(spec, trials):
+        if flag[0]:
+            break
+        records += map(list, zip(*play(spec, batch, flag), strict=False))
+    return records
 
 
 def _counted(spec: Spec, trial: int, bar: Bar) -> list[Record]:
     records = []
-    for record in play(spec, trial, np.zeros(1, np.uint8)):
+    (batch,) = batches(spec, [trial])
+    for (record,) in play(spec, batch, np.zeros(1, np.uint8)):
         records.append(record)
         bar.advance(spec.horizon)
     return records
