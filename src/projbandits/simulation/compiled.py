@@ -27,7 +27,7 @@ from projbandits.strategies import (
 )
 from projbandits.strategies.ellipsoid import Ellipsoidal
 from projbandits.strategies.greedy import EpsilonGreedy
-from projbandits.strategies.ids import Believing, normal_table
+from projbandits.strategies.ids import DRAWS, Believing, normal_table
 
 NOISES = (Gaussian, Uniform, Bernoulli)
 LARGEST = 1e8
@@ -173,13 +173,14 @@ def _run_convex(
         arms.spanning_points,
         _region(arms),
         rule.parameters,
+        world.subspace,
+        1 + DRAWS + arms.rank if rule.inside else 0,
     )
     _loop(rule.function, finite=False)(
         view,
         np.empty((4, arms.d)),
         learns_whole,
         aims_whole,
-        world.subspace.matrix,
         world.theta,
         world.subspace.project(world.theta),
         world.best_return,
@@ -210,17 +211,17 @@ def _rule(strategy: LinearStrategy, arms: DecisionSet, horizon: int) -> Compiled
 
 
 def _believing(strategy: Believing, arms: DecisionSet) -> CompiledRule:
-    """Return the rule of a strategy with a belief: sigma or 0, two more, and the normal numbers."""
+    """Return a rule whose parameters are sigma or 0, lambda, one more, and the normal numbers."""
     function: Callable[..., Any] = type(strategy).select
-    more = 0.0, 0.0
+    more = 0.0
     if isinstance(strategy, EIIDS):
         function = EIIDS.prospect
     elif isinstance(strategy, DirectedIDS):
         function = DirectedIDS.prospect
-        more = strategy.ridge, strategy.bound if strategy.radius == "published" else 0.0
+        more = strategy.bound if strategy.radius == "published" else 0.0
     elif isinstance(strategy, EIRatio):
-        more = float(strategy.horizon), 0.0
-    parameters = np.array([strategy.noise or 0.0, *more])
+        more = float(strategy.horizon)
+    parameters = np.array([strategy.noise or 0.0, strategy.ridge, more])
     if not isinstance(arms, FiniteArms):
         parameters = np.concatenate([parameters, normal_table(arms.d).ravel()])
     return CompiledRule(function, parameters, widths=True, inside=True)
@@ -241,13 +242,17 @@ def _radii(strategy: Ellipsoidal, d: int, size: float, horizon: int) -> Array:
 @lru_cache(maxsize=64)
 def _loop(function: Callable[..., Any], finite: bool) -> Any:
     """Return the compiled loop around a rule; the library's own are kept on disk."""
-    from projbandits.simulation.kernels import convex, ids_rules, rules, steps
+    from projbandits.simulation.kernels import convex, ids_points, ids_rules, rules, steps
 
     own = {
         (EIIDS.prospect, True): ids_rules.eiids_steps,
         (EIRatio.select, True): ids_rules.eiratio_steps,
         (DirectedIDS.prospect, True): ids_rules.directed_steps,
         (ProjectedTS.select, True): ids_rules.thompson_steps,
+        (EIIDS.prospect, False): ids_points.eiids_points,
+        (EIRatio.select, False): ids_points.eiratio_points,
+        (DirectedIDS.prospect, False): ids_points.directed_points,
+        (ProjectedTS.select, False): ids_points.thompson_points,
         (EpsilonGreedy.select, True): rules.greedy_steps,
         (EpsilonGreedy.select, False): rules.greedy_points,
         (Ellipsoidal.select, True): rules.optimistic_steps,

@@ -97,10 +97,8 @@ def move_inside(inside, w, v, moved, row):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def cautious_noise(given, residual, n):  # type: ignore[no-untyped-def]
-    """Return sigma as given, or if that is 0 as `strategies.noise` estimates it."""
-    if given > 0.0:
-        return given
+def cautious_noise(residual, n):  # type: ignore[no-untyped-def]
+    """Return sigma as `strategies.noise` estimates it."""
     if residual <= 0.0:
         return 1.0
     spread = 2.0 / (9.0 * n)
@@ -297,3 +295,13 @@ def root(inverse, L):  # type: ignore[no-untyped-def]
             else:
                 L[a, b] = total / L[b, b]
     return grown
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def spread(theta, sigma, L, z, drawn):  # type: ignore[no-untyped-def]
+    """Fill drawn = theta-hat + sigma L z."""
+    for a in range(z.size):
+        total = 0.0
+        for b in range(a + 1):
+            total += L[a, b] * z[b]
+        drawn[a] = theta[a] + sigma * total
