@@ -13,7 +13,7 @@ from numba import njit
 
 from projbandits._checks import Array
 from projbandits.strategies.ids import TIE
-from projbandits.strategies.noise import CAUTION
+from projbandits.strategies.noise import CAUTION, LEAST_FREE
 
 NEGLIGIBLE = 80.0
 """u^2 beyond the least: its density is less than 1e-17 of the largest, below rounding."""
@@ -97,13 +97,15 @@ def move_inside(inside, w, v, moved, row):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def cautious_noise(residual, n):  # type: ignore[no-untyped-def]
+def cautious_noise(residual, n, inverse, penalty):  # type: ignore[no-untyped-def]
     """Return sigma as `strategies.noise` estimates it."""
     if residual <= 0.0:
         return 1.0
-    spread = 2.0 / (9.0 * n)
-    root = 1.0 - spread - CAUTION * math.sqrt(spread)
-    return math.sqrt(residual / (n * (root * root * root)))
+    trace = 0.0
+    for a in range(inverse.shape[0]):
+        trace += inverse[a, a]
+    free = max(n - (inverse.shape[0] - penalty * trace), LEAST_FREE)
+    return math.sqrt(residual / free * (1.0 + CAUTION * math.sqrt(2.0 / free)))
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
@@ -170,11 +172,21 @@ def hidden(u):  # type: ignore[no-untyped-def]
     """Return 1 - u Phi(-u) / phi(u) for u >= 0, to 3e-14: a polynomial in t = 4 / (4 + u)."""
     t = 4.0 / (4.0 + u)
     r = 0.02504048794216523
-    r = (((r * t - 0.2600227228168807) * t + 1.224527118790178) * t - 3.4400453315968824) * t + 6.382615655342452
-    r = (((r * t - 8.206042546326382) * t + 7.538305557226105) * t - 5.1394541252988954) * t + 2.728581353121928
-    r = (((r * t - 1.1007141036530792) * t + 0.3089324342904526) * t - 0.1245070486670508) * t - 0.0019327776561081627
-    r = (((r * t + 0.03389139918315997) * t + 0.10286078430640458) * t + 0.16258229492722853) * t + 0.19897534198964414
-    r = (((r * t + 0.2031249785624038) * t + 0.17578125033532505) * t + 0.12499999999783751) * t + 0.06250000000000311
+    r = (
+        ((r * t - 0.2600227228168807) * t + 1.224527118790178) * t - 3.4400453315968824
+    ) * t + 6.382615655342452
+    r = (
+        ((r * t - 8.206042546326382) * t + 7.538305557226105) * t - 5.1394541252988954
+    ) * t + 2.728581353121928
+    r = (
+        ((r * t - 1.1007141036530792) * t + 0.3089324342904526) * t - 0.1245070486670508
+    ) * t - 0.0019327776561081627
+    r = (
+        ((r * t + 0.03389139918315997) * t + 0.10286078430640458) * t + 0.16258229492722853
+    ) * t + 0.19897534198964414
+    r = (
+        ((r * t + 0.2031249785624038) * t + 0.17578125033532505) * t + 0.12499999999783751
+    ) * t + 0.06250000000000311
     return r * t * t
 
 
