@@ -190,12 +190,12 @@ def test_a_polytope_far_from_the_origin_is_still_exact() -> None:
     )
 
 
-def _confused(region: ConvexSet, rng: np.random.Generator) -> Optimism:
-    """A UE score with a random history and radius."""
+def _confused(region: ConvexSet, rng: np.random.Generator, most: float = 0.5) -> Optimism:
+    """A UE score with a random history and a radius of up to 10^most."""
     X = region.supports(rng.normal(size=(rng.integers(1, 30), region.d)))
     r = X @ rng.uniform(-1, 1, region.d) + 0.5 * rng.normal(size=len(X))
     ridge = Ridge.prior(region.d, 1.0).update_many(X, r)
-    return Optimism(ridge.theta, 10 ** rng.uniform(-2, 0.5), ridge)
+    return Optimism(ridge.theta, 10 ** rng.uniform(-2, most), ridge)
 
 
 def _region(kind: str, d: int) -> ConvexSet:
@@ -230,8 +230,8 @@ def test_the_compiled_search_ends_where_repeated_support_points_do(kind: str, d:
     region = _region(kind, d)
     rng = np.random.default_rng(d)
     x = np.empty(d)
-    for _ in range(60):
-        score = _confused(region, rng)
+    for _ in range(150):
+        score = _confused(region, rng, most=2.0)  # large radii make several maxima
         view = convex_view(
             False,
             1.0,
@@ -248,8 +248,8 @@ def test_the_compiled_search_ends_where_repeated_support_points_do(kind: str, d:
         expected = region.best_convex(score).x
         one, other = score.value(np.array([x, expected]))
         assert one == pytest.approx(other, rel=1e-9, abs=1e-12)
-        # A maximum known to 1e-10 in height is known to about 1e-5 in place.
-        np.testing.assert_allclose(x, expected, atol=1e-4 * region.longest)
+        # Some maxima are so flat that a height known to 1e-10 leaves the place open to 2e-4.
+        np.testing.assert_allclose(x, expected, atol=1e-3 * region.longest)
 
 
 def test_on_finitely_many_arms_every_arm_is_looked_at() -> None:

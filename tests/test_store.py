@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 
 import projbandits as pb
 from projbandits.simulation import engines, executors, store
+from projbandits.simulation.progress import Progress
 from projbandits.simulation.spec import Spec
 
 PROBLEM = pb.problems.random_arms(d=4, arms=8, u=2)
@@ -198,3 +199,26 @@ def test_the_manifest_says_what_is_simulated(tmp_path: Path) -> None:
     assert manifest["strategies"] == ["GENTRY()", "UE()"]
     assert manifest["engines"] == ["events", "compiled"]
     assert not [p for p in os.listdir(tmp_path) if p.startswith(".")]
+
+
+def test_threads_of_ones_own_stop_in_the_middle_of_a_chunk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lengths: list[int] = []
+    original = executors.run_chunk
+
+    def run_chunk(*arguments: Any) -> Any:
+        records = original(*arguments)
+        lengths.append(len(records))
+        return records
+
+    monkeypatch.setattr(executors, "run_chunk", run_chunk)
+    steps = np.array([20_000])
+    spec = Spec(PROBLEM, (pb.UE(),), ("compiled",), 2000, 20_000, 0, steps)
+    with ThreadPoolExecutor(1) as executor:
+        chunks = [range(1), range(1, 2000)]
+        work = executors._spread(spec, executor, chunks, Progress(1, shown=False))
+        next(work)
+        work.close()  # type: ignore[attr-defined]
+    assert lengths[0] == 1
+    assert sum(lengths) < 2000

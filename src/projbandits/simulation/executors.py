@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 
 import numpy as np
@@ -53,32 +53,32 @@ def _play(
 ) -> Iterator[tuple[range, list[list[Record]]]]:
     """Yield each chunk when it is finished."""
     if executor is not None:
-        yield from _spread(spec, executor, chunks, bar, None)
+        yield from _spread(spec, executor, chunks, bar)
     elif set(spec.engines) == {"reference"}:  # plain Python gains nothing from threads
         for chunk in chunks:
             yield chunk, [_counted(spec, trial, bar) for trial in chunk]
     else:
-        stop = np.zeros(1, np.uint8)
-        threads = ThreadPoolExecutor(os.cpu_count())
-        try:
-            yield from _spread(spec, threads, chunks, bar, stop)
-        finally:
-            stop[0] = 1  # whatever is still running is no longer wanted
-            threads.shutdown(wait=True, cancel_futures=True)
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            yield from _spread(spec, threads, chunks, bar)
 
 
 def _spread(
-    spec: Spec, executor: Executor, chunks: list[range], bar: Bar, stop: Flag | None
+    spec: Spec, executor: Executor, chunks: list[range], bar: Bar
 ) -> Iterator[tuple[range, list[list[Record]]]]:
-    work = {executor.submit(run_chunk, spec, chunk, stop): chunk for chunk in chunks}
+    # Only threads of this process can see a flag being raised.
+    stop = np.zeros(1, np.uint8) if isinstance(executor, ThreadPoolExecutor) else None
+    work: dict[Future[list[list[Record]]], range] = {}
     try:
+        for chunk in chunks:
+            work[executor.submit(run_chunk, spec, chunk, stop)] = chunk
         for future in as_completed(work):
-            chunk = work[future]
-            yield chunk, future.result()
-            bar.advance(len(chunk) * len(spec.strategies) * spec.horizon)
+            yield work[future], future.result()
+            bar.advance(len(work[future]) * len(spec.strategies) * spec.horizon)
     finally:
         for future in work:
             future.cancel()
+        if stop is not None:
+            stop[0] = 1  # whatever is still running is no longer wanted
 
 
 def run_chunk(spec: Spec, trials: range, stop: Flag | None = None) -> list[list[Record]]:

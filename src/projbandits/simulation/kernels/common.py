@@ -34,13 +34,15 @@ def bind(
     the outermost function to tell whether what it kept is stale, so the digest of all files is
     part of the name under which it is kept.
 
-    A kernel that makes no arrays need not count references to them, which otherwise takes up to
-    half of a step: each look at a field of a view counts once up and once down, in locked memory.
+    A kernel that makes no arrays need not count references to them, which otherwise takes nearly
+    half of UE's step on a convex set: each look at a field of a view counts once up and once down,
+    in locked memory.
     """
     bound = types.FunctionType(function.__code__, {**function.__globals__, **names}, name)
     bound.__qualname__ = f"{name}_{DIGEST}"
     bound.__module__ = function.__module__
-    return njit(nogil=True, cache=keep, error_model="numpy", _nrt=allocates)(bound)
+    options: dict[str, Any] = {"cache": keep, "_nrt": allocates}
+    return njit(nogil=True, error_model="numpy", **options)(bound)
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)

@@ -18,7 +18,7 @@ DEPTH = 70  # a block of 2^63 steps halves 63 times
 NOISE, COINS = 1, 2
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@njit(nogil=True, error_model="numpy")
 def next_exploration(t, last, scale, exponent, coins):  # type: ignore[no-untyped-def]
     """Return the first step from t on that explores, or last + 1, for min(1, scale / t^exponent).
 
@@ -40,7 +40,7 @@ def next_exploration(t, last, scale, exponent, coins):  # type: ignore[no-untype
     return last + 1
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@njit(nogil=True, error_model="numpy")
 def lead(scores, slopes, i):  # type: ignore[no-untyped-def]
     """Return the interval of c in which arm i leads, and whether each end is excluded.
 
@@ -67,7 +67,7 @@ def lead(scores, slopes, i):  # type: ignore[no-untyped-def]
     return low, high, low_open, high_open
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@njit(nogil=True, error_model="numpy")
 def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, noise):  # type: ignore[no-untyped-def]
     """Pull one arm until c = S / (1 + m q) leaves [low, high], at most `most` times.
 
@@ -113,7 +113,7 @@ def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, nois
     return m, S
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy")
 def play(  # type: ignore[no-untyped-def]
     penalty,
     learn,
@@ -150,8 +150,10 @@ def play(  # type: ignore[no-untyped-def]
     lanes = np.empty(LANES)
     ends = np.empty(DEPTH, np.int64)
     sums = np.empty(DEPTH)
-    inverse[:] = np.eye(d) / penalty
     theta[:] = 0.0
+    inverse[:] = 0.0  # and no array assigned to it: what could go wrong there is slow to compile
+    for a in range(d):
+        inverse[a, a] = 1.0 / penalty
     pulls[:] = 0
     totals[:] = 0.0
     regret, return_regret, best_plays = 0.0, 0.0, 0
