@@ -8,7 +8,7 @@ import pytest
 
 import projbandits as pb
 from projbandits._checks import Array
-from projbandits.simulation.kernels.ids import hidden
+from projbandits.simulation.kernels.prospects import hidden
 from projbandits.strategies.belief import Belief
 from projbandits.strategies.directed import directed
 from projbandits.strategies.ids import Prospect, two_actions

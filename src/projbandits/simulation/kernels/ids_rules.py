@@ -10,13 +10,11 @@ import math
 from numba import njit
 
 from projbandits.simulation.kernels.common import argmax, bind, products
-from projbandits.simulation.kernels.ids import (
+from projbandits.simulation.kernels.ids import cautious_noise, root, spread
+from projbandits.simulation.kernels.prospects import (
     best_ratio,
-    cautious_noise,
     directed,
     improvement,
-    root,
-    spread,
     two_actions,
 )
 from projbandits.simulation.kernels.steps import steps
