@@ -73,9 +73,8 @@ class Believing(LinearStrategy):
         return cautious_noise(state.ridge) if self.noise is None else self.noise
 
     def draws(self, state: State, normals: Array) -> Array:
-        """Return P_U theta for theta = theta-hat + sigma V^(-1/2) z, for each row z."""
-        root = np.linalg.cholesky(state.ridge.inverse)
-        thetas = state.ridge.theta + self.sigma(state) * normals @ root.T
+        """Return P_U theta for theta = theta-hat + sigma Q z, for each row z, with Q Q^T = V^-1."""
+        thetas = state.ridge.theta + self.sigma(state) * normals @ state.ridge.root.T
         return thetas @ state.projection
 
     def candidates(self, state: State, arms: DecisionSet) -> Array:

@@ -11,6 +11,9 @@ from numba import njit
 from projbandits._checks import Array
 from projbandits.strategies.noise import CAUTION, LEAST_FREE
 
+ROUNDED = 1e-15
+"""What is left of a variance, against itself, is rounding below this."""
+
 
 class Inside(NamedTuple):
     """The belief in coordinates of U: B has an orthonormal basis of U as its columns.
@@ -102,28 +105,29 @@ def cautious_noise(residual, n, inverse, penalty):  # type: ignore[no-untyped-de
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def root(inverse, L):  # type: ignore[no-untyped-def]
-    """Fill the lower triangle L with L L^T = V^-1, and return log det V."""
+def root(inverse, Q):  # type: ignore[no-untyped-def]
+    """Fill the upper triangle of Q with Q Q^T = V^-1, as `Ridge.root`, and return log det V."""
     d = inverse.shape[0]
     grown = 0.0
-    for a in range(d):
-        for b in range(a + 1):
+    for b in range(d - 1, -1, -1):
+        for a in range(b, -1, -1):
             total = inverse[a, b]
-            for k in range(b):
-                total -= L[a, k] * L[b, k]
+            for k in range(b + 1, d):
+                total -= Q[a, k] * Q[b, k]
             if a == b:
-                L[a, a] = math.sqrt(max(total, 0.0))
+                total = max(total, ROUNDED * inverse[b, b])
+                Q[b, b] = math.sqrt(total)
                 grown -= math.log(total)
             else:
-                L[a, b] = total / L[b, b]
+                Q[a, b] = total / Q[b, b]
     return grown
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def spread(theta, sigma, L, z, drawn):  # type: ignore[no-untyped-def]
-    """Fill drawn = theta-hat + sigma L z."""
+def spread(theta, sigma, Q, z, drawn):  # type: ignore[no-untyped-def]
+    """Fill drawn = theta-hat + sigma Q z."""
     for a in range(z.size):
         total = 0.0
-        for b in range(a + 1):
-            total += L[a, b] * z[b]
+        for b in range(a, z.size):
+            total += Q[a, b] * z[b]
         drawn[a] = theta[a] + sigma * total
