@@ -23,6 +23,7 @@ from projbandits.paper.claims import (
     exceeds_threshold,
     finds_best,
     grows,
+    linear,
     moderate_alpha,
     thresholds,
 )
@@ -132,6 +133,15 @@ def test_growth_is_the_exponent_over_the_last_decade() -> None:
     result = dataclasses.replace(made_up(A.strategies, regret), steps=steps)
     check = grows(A, *A.strategies, most=0.9)
     assert [c.outcome for c in check({"x": result})] == [HOLDS, FAILS]
+
+
+def test_linear_growth_may_begin_with_a_cost() -> None:
+    steps = np.unique(np.geomspace(1, 10_000, 200).astype(np.int64))
+    regret = np.stack([np.tile(5000 + steps, (4, 1)), np.tile(steps**0.5, (4, 1))])
+    result = dataclasses.replace(made_up(A.strategies, regret), steps=steps)
+    conditions = linear(A, *A.strategies)({"x": result})
+    assert [c.outcome for c in conditions] == [HOLDS, HOLDS, FAILS, HOLDS]
+    assert [bool(c.demand) for c in conditions] == [True, False, True, False]
 
 
 def test_finding_the_best_arm_needs_most_trials_and_a_margin() -> None:

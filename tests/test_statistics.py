@@ -69,7 +69,17 @@ def test_the_exponents_interval_covers_the_truth_as_often_as_it_says() -> None:
     assert 0.82 < held / 300 < 0.96
 
 
+def test_linear_growth_is_steady_whatever_the_start_cost() -> None:
+    steps = np.arange(1, 1001)
+    for start, b in ((0.0, 1.0), (500.0, 1.0), (30.0, 0.5)):
+        regret = start + steps**b
+        value, low, high = statistics.steadiness(steps, np.tile(regret, (3, 1)))
+        expected = (1000**b - 500**b) / 500 / ((500**b - 250**b) / 250)
+        assert (value, low, high) == pytest.approx((expected,) * 3)
+
+
 def test_no_regret_has_no_exponent() -> None:
+    assert np.isnan(statistics.steadiness(np.arange(1, 101), np.zeros((3, 100))).value)
     assert np.isnan(statistics.exponent(np.arange(1, 101), np.zeros((3, 100))).value)
 
 

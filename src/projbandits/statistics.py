@@ -129,6 +129,35 @@ def exponent(
     return _bootstrap(regret[:, chosen], slope, level, resamples)
 
 
+def steadiness(
+    steps: NDArray[np.int64], regret: Array, level: float = 0.95, resamples: int = RESAMPLES
+) -> Estimate:
+    """Return the regret per step in the last half, over that in the quarter before it.
+
+    It is 1 where regret grows linearly, whatever was paid at the start, and 2^(b-1) for n^b.
+    The parameters are those of `exponent`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projbandits import statistics
+    >>> steps = np.arange(1, 1001)
+    >>> statistics.steadiness(steps, (500.0 + 3.0 * steps)[None, :]).value
+    1.0
+    """
+    chosen = np.searchsorted(steps, np.array([0.25, 0.5, 1.0]) * steps[-1])
+    if len(set(chosen)) < 3:
+        return Estimate(math.nan, math.nan, math.nan)
+    lengths = np.diff(steps[chosen])
+
+    def ratio(means: Array) -> Array:
+        rates = np.diff(means, axis=-1) / lengths
+        with np.errstate(divide="ignore", invalid="ignore"):  # no regret at all has no rate
+            return np.asarray(rates[..., 1] / rates[..., 0])
+
+    return _bootstrap(regret[:, chosen], ratio, level, resamples)
+
+
 def _bootstrap(
     values: Array, statistic: Callable[[Array], Array], level: float, resamples: int
 ) -> Estimate:

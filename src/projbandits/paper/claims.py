@@ -44,6 +44,8 @@ class Condition(NamedTuple):
     def outcome(self) -> str:
         """Whether the interval lies inside, outside, or across an end."""
         _, low, high = self.estimate
+        if not self.demand:
+            return HOLDS
         if self.least <= low and high <= self.most:
             return HOLDS
         if high < self.least or low > self.most:
@@ -52,7 +54,9 @@ class Condition(NamedTuple):
 
     @property
     def demand(self) -> str:
-        """The demand in words."""
+        """The demand in words; a number may be shown without one."""
+        if self.least == -math.inf and self.most == math.inf:
+            return ""
         if self.least == -math.inf:
             return f"at most {self.most:.3g}"
         if self.most == math.inf:
@@ -168,6 +172,37 @@ def grows(
     return conditions
 
 
+def linear(experiment: Experiment, *strategies: Strategy) -> Check:
+    """Return the check that regret grows as fast in the last half as before, start aside.
+
+    The exponent, which includes the start, is shown beside it.
+    """
+    return each(
+        *(
+            check
+            for strategy in strategies
+            for check in (steady(experiment, strategy, STEADY), grows(experiment, strategy))
+        )
+    )
+
+
+def sublinear(experiment: Experiment, strategy: Strategy) -> Check:
+    """Return the check that the exponent is below 1; the steadiness is shown beside it."""
+    return each(grows(experiment, strategy, most=SUBLINEAR), steady(experiment, strategy))
+
+
+def steady(experiment: Experiment, strategy: Strategy, least: float = -math.inf) -> Check:
+    """Return the check that regret per step keeps up with what it was."""
+
+    def conditions(results: Results) -> list[Condition]:
+        result = results[experiment.name]
+        rows = result.regret[result.position(repr(strategy))]
+        what = f"{_name(strategy)}: regret per step, last half over the quarter before"
+        return [Condition(what, statistics.steadiness(result.steps, rows), least)]
+
+    return conditions
+
+
 def finds_best(experiment: Experiment, winner: Strategy, *others: Strategy) -> Check:
     """Return the check that a strategy finds the best arm in most trials, far more than others."""
 
@@ -202,12 +237,12 @@ def thresholds(experiment: Experiment, result: Result) -> Array:
 
 
 def exceeds_threshold(experiment: Experiment, alpha: float) -> Check:
-    """Return the check that alpha exceeds Theorem 1's threshold in some of the worlds."""
+    """Return the check that alpha exceeds Theorem 1's threshold in most of the worlds."""
 
     def conditions(results: Results) -> list[Condition]:
         needed = thresholds(experiment, results[experiment.name])
         share = statistics.share(alpha > needed)
-        return [Condition("share of worlds", share, least=1 / len(needed))]
+        return [Condition("share of worlds in which it does", share, least=0.5)]
 
     return conditions
 
@@ -231,8 +266,11 @@ ORDER_2 = statistics.exponent(
 ).value
 """The exponent that n^(2/3) sqrt(log n) shows over the last decade before 10,000 steps."""
 
-LINEAR = (1 + ORDER_2) / 2
-"""Growth is called linear above and sublinear below: halfway from Theorem 2's order to 1."""
+SUBLINEAR = (1 + ORDER_2) / 2
+"""Growth is called sublinear below this exponent: halfway from Theorem 2's order to 1."""
+
+STEADY = 0.9
+"""Growth is called linear if regret per step keeps at least so much of what it was."""
 
 MARGIN = 0.1
 """A margin in the share of trials is called wide from here on."""
@@ -297,6 +335,11 @@ CLAIMS = (
         source="left open by the paper",
         experiments=e.WINE_READINGS,
         conditions=each(*(beats(x, GENTRY_1, *FINITE_BENCHMARKS) for x in e.WINE_READINGS)),
+        remark="In their own units the features run from 0.001 to 440. A ridge of 1 then holds "
+        "back only the small ones, the widths of UE are wide along just those, and it goes on "
+        "exploring where the other strategies have settled. Whether that is chance or merit, the "
+        "paper's order holds for standardised features, with and without noise, but not for raw "
+        "ones.",
     ),
     Claim(
         name="printed-ue",
@@ -317,7 +360,7 @@ CLAIMS = (
             text=f"CURSE, REGRET and UE have linearly growing regret in setting {letter}.",
             source=source,
             experiments=(experiment,),
-            conditions=grows(experiment, *benchmarks, least=LINEAR),
+            conditions=linear(experiment, *benchmarks),
         )
         for letter, experiment, source, benchmarks in (
             *((*aim, FINITE_BENCHMARKS) for aim in AIMS),
@@ -330,7 +373,7 @@ CLAIMS = (
             text=f"GENTRY's regret is sublinear at this horizon in setting {letter}.",
             source=source,
             experiments=(experiment,),
-            conditions=grows(experiment, strategy, most=LINEAR),
+            conditions=sublinear(experiment, strategy),
         )
         for letter, experiment, source, strategy in (
             *((*aim, GENTRY_1) for aim in AIMS),
@@ -374,15 +417,15 @@ CLAIMS = (
         text="GENTRY's mean regret at alpha 1 stays sublinear far beyond the paper's horizon.",
         source=BEYOND,
         experiments=(e.LONG,),
-        conditions=grows(e.LONG, LONG_1, most=LINEAR),
+        conditions=sublinear(e.LONG, LONG_1),
         remark="Theorem 1 promises log n only for an alpha above its threshold. Below it a share "
         "of trials settles on a wrong arm and explores too rarely to leave it; at 10,000 steps "
         "that tail is still small beside the cost of the start.",
     ),
     Claim(
         name="threshold",
-        text="The alpha of 1 that the paper uses exceeds the threshold of Theorem 1 in some worlds "
-        "of setting a.",
+        text="The alpha of 1 that the paper uses exceeds the threshold of Theorem 1 in most "
+        "worlds of setting a.",
         source=BEYOND,
         experiments=(e.LONG,),
         conditions=exceeds_threshold(e.LONG, 1.0),

@@ -166,7 +166,7 @@ def _condition(condition: Condition) -> tuple[str, ...]:
         value,
         f"{low} to {high}",
         condition.demand,
-        _mark(condition.outcome),
+        _mark(condition.outcome) if condition.demand else "",
     )
 
 

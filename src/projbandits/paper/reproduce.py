@@ -125,8 +125,17 @@ def _needed(figures: list[str]) -> list[Experiment]:
 
 def _finished(folder: Folder) -> dict[str, Result]:
     """Return what an earlier run has finished, whichever figures it was asked for."""
-    loaded = {x.name: folder.load(x.name) for x in _needed(list(FIGURES))}
-    return {name: result for name, result in loaded.items() if result is not None}
+    found = {}
+    for experiment in _needed(list(FIGURES)):
+        result = folder.load(experiment.name)
+        if result is not None:
+            if result.strategies != tuple(map(repr, experiment.strategies)):
+                raise ValueError(
+                    f"out {str(folder.path)!r} holds another run: its {experiment.name} has other "
+                    "strategies; nothing was changed. Choose another folder"
+                )
+            found[experiment.name] = result
+    return found
 
 
 def _figure_of(experiment: Experiment, chosen: list[str]) -> str:
