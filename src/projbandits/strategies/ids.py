@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from projbandits._checks import Array, positive
-from projbandits.arms import Arm, DecisionSet, FiniteArms
+from projbandits.arms import Arm, ConvexSet, DecisionSet, FiniteArms
 from projbandits.strategies.base import Choice, LinearStrategy, State
 from projbandits.strategies.belief import Belief
 from projbandits.strategies.noise import cautious_noise
@@ -88,8 +88,12 @@ class Believing(LinearStrategy):
             return arms.vectors
         start = state.step % TURNS * DRAWS
         drawn = self.draws(state, normal_table(arms.d)[start : start + DRAWS])
-        points = [arms.maximize(c) for c in (self.aim(state), *drawn)]
-        return np.vstack([*points, arms.basis()])
+        directions = np.vstack([self.aim(state), drawn])
+        if isinstance(arms, ConvexSet):
+            points = arms.supports(directions)
+        else:
+            points = np.array([arms.maximize(c) for c in directions])
+        return np.vstack([points, arms.basis()])
 
     def belief(self, state: State, X: Array) -> Belief:
         """Return what is believed of the arms in the rows of X."""
