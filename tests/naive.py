@@ -88,6 +88,49 @@ def epsilon(schedule: str, alpha: float, k: int, t: int) -> float:
     return min(1.0, alpha * k / math.sqrt(t))
 
 
+def expected_improvement(
+    mean: Array, target: Array, seen: Array, C: Array, own: Array, sd: float, shrink: Array | None
+) -> tuple[float, Array, Array]:
+    """delta, the gaps and the information of EIIDS, arm by arm.
+
+    `shrink` is how far along a pull of each arm to go, to take delta's derivative by differences.
+    """
+    K, h = len(mean), int(np.argmax(mean))
+    moved = [0.0] * K if shrink is None else list(shrink)
+
+    def covariance(y: int, z: int) -> float:
+        both = float((target[y] - target[h]) @ C @ seen[z])
+        return both + (own[y] if z == y else 0.0) - (own[h] if z == h else 0.0)
+
+    def variance(z: int) -> float:
+        return float(seen[z] @ C @ seen[z] + own[z] + sd**2)
+
+    delta, info = 0.0, np.zeros(K)
+    for y in range(K):
+        if y == h:
+            continue
+        square = float((target[y] - target[h]) @ C @ (target[y] - target[h])) + own[y] + own[h]
+        square -= sum(moved[z] * covariance(y, z) ** 2 / variance(z) for z in range(K))
+        s = math.sqrt(square)
+        u = (mean[h] - mean[y]) / s
+        phi = math.exp(-u * u / 2) / math.sqrt(2 * math.pi)
+        delta += s * (phi - u * 0.5 * math.erfc(u / math.sqrt(2)))
+        for z in range(K):
+            info[z] += phi / (2 * s) * covariance(y, z) ** 2 / variance(z)
+    return delta, delta + mean[h] - mean, info
+
+
+def two_actions(h: int, gaps: Array, info: Array, grid: int = 2001) -> float:
+    """The least squared gap per information over all pairs (h, j) and a grid of p."""
+    best = math.inf
+    for j in range(len(gaps)):
+        for p in np.linspace(0, 1, grid):
+            told = (1 - p) * info[h] + p * info[j]
+            if told > 0:
+                best = min(best, ((1 - p) * gaps[h] + p * gaps[j]) ** 2 / told)
+    return best
+
+
 def play(
     name: str,
     X: Array,

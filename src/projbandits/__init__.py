@@ -22,7 +22,20 @@ from projbandits.arms import (
 from projbandits.results import Result
 from projbandits.ridge import Ridge
 from projbandits.simulation import simulate
-from projbandits.strategies import CURSE, GENTRY, REGRET, UE, Choice, ProjectedUE, State, Strategy
+from projbandits.strategies import (
+    CURSE,
+    EIIDS,
+    GENTRY,
+    REGRET,
+    UE,
+    Choice,
+    DirectedIDS,
+    EIRatio,
+    ProjectedTS,
+    ProjectedUE,
+    State,
+    Strategy,
+)
 from projbandits.subspace import Subspace
 
 if TYPE_CHECKING:
@@ -31,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CURSE",
+    "EIIDS",
     "GENTRY",
     "REGRET",
     "UE",
@@ -41,11 +55,14 @@ __all__ = [
     "Decider",
     "Decision",
     "DecisionSet",
+    "DirectedIDS",
+    "EIRatio",
     "Ellipsoid",
     "EntropyBall",
     "FiniteArms",
     "Polytope",
     "ProjectedRidge",
+    "ProjectedTS",
     "ProjectedUE",
     "Result",
     "Ridge",

@@ -80,6 +80,12 @@ class Ridge:
         return Q @ Q.T
 
     @property
+    def root(self) -> Array:
+        """Q, upper triangular with a positive diagonal, such that Q Q^T = V_t^-1."""
+        Q, _, _ = self._posterior
+        return np.asarray(Q * np.sign(Q.diagonal()))
+
+    @property
     def residual(self) -> float:
         """The least of sum (r - <x, theta>)^2 + lambda |theta|^2.
 

@@ -56,7 +56,8 @@ def reproduce(
     rows = [(claim.name, verdict.outcome, claim.text) for claim, verdict in done.verdicts.items()]
     frame = pd.DataFrame(rows, columns=["claim", "verdict", "text"]).set_index("claim")
     if json:
-        frame = frame.assign(numbers=[_numbers(verdict) for verdict in done.verdicts.values()])
+        numbers: list[Any] = [_numbers(verdict) for verdict in done.verdicts.values()]
+        frame = frame.assign(numbers=numbers)
     show(frame, as_json=json, title="What the paper claims, and what these results say")
     typer.echo(f"report: {done.report}", err=True)
 
