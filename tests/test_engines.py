@@ -1,19 +1,22 @@
 """The engines mean the same: compiled equals reference, events equals it in distribution."""
 
 import math
+from threading import Timer
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 import projbandits as pb
 from projbandits.arms import ConvexSet
 from projbandits.problems import Bernoulli, Problem, Uniform
-from projbandits.simulation import compiled, engines, events
-from projbandits.simulation.kernels.events import DEPTH, stretch
+from projbandits.simulation import compiled, engines, events, executors
+from projbandits.simulation.kernels.events import DEPTH, still, stretch
 from projbandits.simulation.kernels.philox import begin, normal, uniform
 from projbandits.simulation.kernels.support import support
+from projbandits.simulation.spec import Spec
 from projbandits.simulation.streams import key, stream
 from projbandits.simulation.tables import Tables
 from projbandits.strategies import LinearStrategy
@@ -121,6 +124,10 @@ GREEDY = [pb.GENTRY(), pb.CURSE(alpha=0.5), pb.REGRET(alpha=2.0, schedule="smoot
 LEVEL = 1e-4
 
 
+def flag(*, raised: bool = False) -> NDArray[np.uint8]:
+    return np.full(1, raised, np.uint8)
+
+
 @pytest.mark.parametrize(
     "name", ["setting-a", "setting-b", "no-noise", "wine", "twins", "zero-arm", "k-below-d"]
 )
@@ -161,10 +168,8 @@ def test_a_stretch_ends_when_and_where_a_walk_step_by_step_does(
 ) -> None:
     # 4,000 stretches by halving against 4,000 by single steps: pulls and sums, level 1e-4 each.
     one, other = begin(key(1), 0, 0), np.random.default_rng(2)
-    ends, sums = np.empty(DEPTH, np.int64), np.empty(DEPTH)
-    skips = np.array(
-        [stretch(most, drift, sd, q, low, high, False, False, ends, sums, one) for _ in range(4000)]
-    )
+    rest = False, False, np.empty(DEPTH, np.int64), np.empty(DEPTH), one, flag()
+    skips = np.array([stretch(most, drift, sd, q, low, high, *rest) for _ in range(4000)])
     steps = np.array([naive.stretch(most, drift, sd, q, low, high, other) for _ in range(4000)])
     assert (steps[:, 0] < most).mean() > 0.05  # some leave early, or there is nothing to see
     for column in (0, 1):
@@ -253,6 +258,78 @@ def test_without_noise_and_coins_events_equal_reference_exactly(name: str) -> No
     assert np.array_equal(other.best_share, one.best_share)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("most", [2, 3, 5, 100, 1000])
+@pytest.mark.parametrize("drift", [-0.5, 0.0, 0.5])
+@pytest.mark.parametrize("end", [1.0, 1.5, 2.0])
+def test_without_noise_a_stretch_ends_where_single_steps_do(
+    most: int, drift: float, end: float
+) -> None:
+    # With q = 1/4, c is exactly 1 at step 4 and 1.5 at step 12, and never reaches 2.
+    for is_open in (False, True):
+        last = np.nextafter(end, 0.0) if is_open else end
+        expected = naive.stretch(most, drift, 0.0, 0.25, -last, last, np.random.default_rng(0))
+        assert still(most, drift, 0.25, -end, end, is_open, is_open) == expected
+
+
+@pytest.mark.parametrize("strategy", [pb.GENTRY(), pb.CURSE(), pb.REGRET(alpha=5.0)], ids=repr)
+def test_arms_that_are_level_without_noise_are_not_walked_step_by_step(strategy: Any) -> None:
+    horizon = 10**12
+    problem = pb.problems.instance(np.eye(3), theta=np.zeros(3), subspace=U3, noise=0.0)
+    world = problem.world(np.random.default_rng(0))
+    stop = flag()
+    late = Timer(60, stop.fill, [1])  # a walk would take hours; cut short it is seen all the same
+    late.start()
+    _, trace = events.run({0: world}, strategy, np.array([horizon]), horizon, 0, stop)
+    late.cancel()
+    assert trace.pulls.sum() == horizon
+    assert trace.pulls[0, 1:].max() < 1000  # a tie goes to the first
+
+
+def test_a_raised_flag_stops_events_while_they_are_played() -> None:
+    # Some 10^8 explorations a trial, which take minutes.
+    problem, strategy, steps = FINITE["setting-a"], pb.GENTRY(alpha=2e6), np.array([1000, 10**9])
+    spec = Spec(problem, (strategy,), ("events",), 2, 10**9, 0, steps)
+    run(problem, strategy, "events", trials=1, horizon=1)  # whatever has to be compiled is by now
+    stop = flag()
+    raising = Timer(0.3, stop.fill, [1])
+    raising.start()
+    records = executors.run_chunk(spec, range(2), stop)
+    raising.join()
+    for (record,) in records:
+        assert record.regret[-1] == 0.0  # never came there
+    assert records[0][0].regret[0] > 0.0  # but began
+
+
+def test_a_raised_flag_stops_within_a_stretch_and_a_schedule() -> None:
+    rest = False, False, np.empty(DEPTH, np.int64), np.empty(DEPTH), begin(key(1), 0, 0)
+    assert stretch(100, 0.0, 1.0, 0.1, -1.0, 1.0, *rest, flag(raised=True)) == (0, 0.0)
+    rng = np.random.default_rng(0)
+    assert events._exploring_steps(always, 100, rng, flag(raised=True)) == []
+    assert events._exploring_steps(always, 100, rng, flag()) != []
+
+
+def rises(t: int) -> float:
+    return 1e-5 if t < 2_000_000 else 1e-3
+
+
+def awakes(t: int) -> float:
+    return 0.0 if t < 2_000_000 else 1e-3
+
+
+@pytest.mark.parametrize("schedule", [rises, awakes])
+def test_a_schedule_that_increases_late_is_refused(schedule: Any) -> None:
+    # Beyond the steps that are all looked at; thinning would miss most of the explorations.
+    with pytest.raises(ValueError, match=r"schedule must not increase, got .* and 0.001 at step"):
+        run(FINITE["twins"], pb.GENTRY(schedule=schedule), "events", trials=1, horizon=4_000_000)
+
+
+def test_a_schedule_may_become_too_small_to_jump_by() -> None:
+    world = FINITE["twins"].world(np.random.default_rng(0))
+    strategy = pb.GENTRY(schedule=lambda t: 1e-320)
+    _, trace = events.run({0: world}, strategy, np.array([9]), 9, 0, flag())
+    assert trace.pulls.sum() == 9
+
+
 def never(t: int) -> float:
     return 0.0
 
@@ -315,7 +392,7 @@ def test_the_belief_is_the_ridge_solution_of_the_pulls(
         tables = Tables(world)
         steps = np.array([horizon])
         assert isinstance(strategy, pb.GENTRY | pb.REGRET)
-        _, traces = events.run({trial: world}, strategy, steps, horizon, 0)
+        _, traces = events.run({trial: world}, strategy, steps, horizon, 0, flag())
         trace = events.Trace(*(rows[0] for rows in traces))
         assert trace.pulls.sum() == horizon
         learn = (tables.whole if strategy.learns_on == "arm" else tables.projected)[0]

@@ -3,14 +3,16 @@
 import io
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pytest
 
 import projbandits as pb
+from projbandits.simulation import executors
 from projbandits.simulation.progress import Progress
 from projbandits.simulation.records import best_shares
+from projbandits.simulation.spec import Spec
 from projbandits.simulation.streams import stream
 
 SETTING_A = pb.problems.random_arms(d=4, arms=8, u=2)
@@ -257,3 +259,25 @@ def test_compilation_is_noticed_once() -> None:
     with on_compile(lambda: told.append("again")):
         fresh(2)
     assert told == ["compiling"]
+
+
+def test_who_waits_for_compilation_is_told_that_control_c_waits_too() -> None:
+    from numba import njit
+
+    class Screen:
+        visible = True
+        notes: ClassVar[list[str]] = []
+
+        def note(self, text: str) -> None:
+            self.notes.append(text)
+
+        def advance(self, steps: float) -> None:
+            pass
+
+    spec = Spec(pb.problems.random_arms(), (pb.GENTRY(),), ("events",), 1, 1, 0, np.array([1]))
+    with executors._told_of_compilation(spec, Screen()):
+        fresh: Any = njit(cast(Any, lambda x: x))
+        fresh(1)
+    (note,) = Screen.notes
+    assert note.startswith("compiling kernels")
+    assert "Ctrl-C takes effect when that is done" in note

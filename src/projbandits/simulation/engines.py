@@ -78,12 +78,14 @@ def play(spec: Spec, batch: dict[int, World], stop: NDArray[np.uint8]) -> Iterat
     if "compiled" in spec.engines:
         tables = {i: Tables(w) for i, w in batch.items() if isinstance(w.arms, FiniteArms)}
     for strategy, engine in zip(spec.strategies, spec.engines, strict=True):
+        if stop[0]:
+            return
         for world in batch.values():
             # Chosen by the first world; another may be of another kind.
             _check(engine, world, strategy, "use engine='reference'")
         if engine == "events":
             assert isinstance(strategy, EpsilonGreedy)
-            yield events.run(batch, strategy, spec.steps, spec.horizon, spec.seed)[0]
+            yield events.run(batch, strategy, spec.steps, spec.horizon, spec.seed, stop)[0]
             continue
         records = []
         for trial, world in batch.items():

@@ -61,11 +61,13 @@ def run(
     checkpoints: NDArray[np.int64],
     horizon: int,
     seed: int,
+    stop: NDArray[np.uint8],
 ) -> tuple[list[Record], Trace]:
     """Return what one strategy did in the worlds of some trials, and what it believed at the end.
 
     The worlds are of one shape: one call of the kernel plays them all, and other threads go on
-    meanwhile.
+    meanwhile. If one of them raises the flag `stop`, it ends soon and what it returns means
+    nothing.
     """
     from projbandits.simulation.kernels.events import events
 
@@ -81,9 +83,9 @@ def run(
     if not isinstance(epsilon, schedules.Power):
         # Thinning asks for few of the values; the others must be sound for it to be exact.
         compiled.epsilons(strategy, k, K, min(horizon, CHECKED_STEPS))
-    scale, exponent, drawn = _schedule(epsilon, horizon, seed, batch)
+    scale, exponent, drawn = _schedule(epsilon, horizon, seed, batch, stop)
     steps, at, ends, before, lengths = _questions(checkpoints.tobytes(), horizon)
-    out = np.empty((n, 3, len(steps)))
+    out = np.zeros((n, 3, len(steps)))  # not empty: numbers even where it is cut short
     trace = Trace(
         np.empty((n, K), np.int64), np.empty((n, K)), np.empty((n, d, d)), np.empty((n, d))
     )
@@ -103,6 +105,7 @@ def run(
         key(seed),
         np.array(list(batch)),
         steps,
+        stop,
         out,
         *trace,
     )
@@ -138,12 +141,16 @@ def _questions(checkpoints: bytes, horizon: int) -> tuple[NDArray[np.int64], ...
 
 
 def _schedule(
-    epsilon: schedules.Epsilon, horizon: int, seed: int, trials: Collection[int]
+    epsilon: schedules.Epsilon,
+    horizon: int,
+    seed: int,
+    trials: Collection[int],
+    stop: NDArray[np.uint8],
 ) -> tuple[float, float, NDArray[np.int64]]:
     """Return a named schedule as numbers, or the exploring steps of another, a row a trial."""
     if isinstance(epsilon, schedules.Power):
         return epsilon.alpha * epsilon.k, epsilon.exponent, np.empty((len(trials), 0), np.int64)
-    rows = [_exploring_steps(epsilon, horizon, stream(seed, i, "strategy")) for i in trials]
+    rows = [_exploring_steps(epsilon, horizon, stream(seed, i, "strategy"), stop) for i in trials]
     drawn = np.full((len(rows), max(map(len, rows))), horizon + 1)
     for row, steps in zip(drawn, rows, strict=True):
         row[: len(steps)] = steps
@@ -151,18 +158,32 @@ def _schedule(
 
 
 def _exploring_steps(
-    epsilon: schedules.Epsilon, horizon: int, rng: np.random.Generator
+    epsilon: schedules.Epsilon, horizon: int, rng: np.random.Generator, stop: NDArray[np.uint8]
 ) -> list[int]:
-    """Return the steps that explore, by thinning."""
+    """Return the steps that explore, by thinning, which is exact if later epsilons are no larger.
+
+    Raises
+    ------
+    ValueError
+        If the epsilon where a jump lands, or at the horizon beyond it, is larger than where it
+        began.
+    """
     steps = []
     t = 1
-    while t <= horizon:
-        bound = epsilon(t)
+    while t <= horizon and not stop[0]:
+        start, bound = t, epsilon(t)
         if bound == 0.0:
-            break
-        if bound < 1.0:
-            t += math.floor(math.log(1.0 - rng.random()) / math.log1p(-bound))
-        if t <= horizon and rng.random() * bound < epsilon(t):
+            t = horizon + 1
+        elif bound < 1.0:
+            t += math.floor(min(math.log(1.0 - rng.random()) / math.log1p(-bound), horizon))
+        asked = min(t, horizon)
+        there = epsilon(asked)
+        if there > bound:
+            raise ValueError(
+                f"schedule must not increase, got {bound} at step {start} and {there} at step "
+                f"{asked}"
+            )
+        if t <= horizon and rng.random() * bound < there:
             steps.append(t)
         t += 1
     return steps

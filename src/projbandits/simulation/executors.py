@@ -109,5 +109,7 @@ def _told_of_compilation(spec: Spec, bar: Bar) -> Iterator[None]:
         return
     from projbandits.simulation.kernels.notice import on_compile
 
-    with on_compile(lambda: bar.note("compiling kernels, once for this version ...")):
+    # A thread that compiles looks at no flag, and a pool waits for its threads.
+    note = "compiling kernels, once for this version (Ctrl-C takes effect when that is done) ..."
+    with on_compile(lambda: bar.note(note)):
         yield

@@ -67,8 +67,33 @@ def lead(scores, slopes, i):  # type: ignore[no-untyped-def]
     return low, high, low_open, high_open
 
 
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def inside(c, low, high, low_open, high_open):  # type: ignore[no-untyped-def]
+    """Return whether c lies in the interval from low to high, without the ends that are open."""
+    return not (c < low or c > high or (low_open and c == low) or (high_open and c == high))
+
+
 @njit(nogil=True, error_model="numpy")
-def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, noise):  # type: ignore[no-untyped-def]
+def still(most, drift, q, low, high, low_open, high_open):  # type: ignore[no-untyped-def]
+    """Pull one arm as `stretch` does where there is no noise.
+
+    c = m drift / (1 + m q) then moves one way only, from 0 inside the interval, so the first step
+    outside is found by bisection.
+    """
+    if inside(most * drift / (1.0 + most * q), low, high, low_open, high_open):
+        return most, most * drift
+    before, first = 0, most
+    while first - before > 1:
+        m = before + (first - before) // 2
+        if inside(m * drift / (1.0 + m * q), low, high, low_open, high_open):
+            before = m
+        else:
+            first = m
+    return first, first * drift
+
+
+@njit(nogil=True, error_model="numpy")
+def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, noise, stop):  # type: ignore[no-untyped-def]
     """Pull one arm until c = S / (1 + m q) leaves [low, high], at most `most` times.
 
     Returns the number of pulls m and the sum S of what they brought beyond the prediction.
@@ -79,14 +104,13 @@ def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, nois
     top = 0
     ends[0] = most
     sums[0] = most * drift + sd * math.sqrt(most) * normal(noise)
-    while top >= 0:
+    while top >= 0 and not stop[0]:
         end, T = ends[top], sums[top]
         width = end - m
         if width == 1:
             m, S = end, T
             top -= 1
-            c = S / (1.0 + m * q)
-            if c < low or c > high or (low_open and c == low) or (high_open and c == high):
+            if not inside(S / (1.0 + m * q), low, high, low_open, high_open):
                 break
             continue
         below = high * (1.0 + m * q) - S
@@ -130,6 +154,7 @@ def play(  # type: ignore[no-untyped-def]
     noise,
     coins,
     steps,
+    stop,
     out,
     pulls,
     totals,
@@ -139,7 +164,7 @@ def play(  # type: ignore[no-untyped-def]
     """Play one trial; fill `out` (3 x steps) with regret, return regret and best plays so far.
 
     `explorations` holds the exploring steps, drawn beforehand, if exponent is negative. `pulls`,
-    `totals`, `inverse` and `theta` are filled too.
+    `totals`, `inverse` and `theta` are filled too. A raised `stop` flag ends it where it is.
     """
     K, d = learn.shape
     horizon = steps[-1]
@@ -161,7 +186,7 @@ def play(  # type: ignore[no-untyped-def]
     drawn = 0
     t = 1
     tau = 0
-    while t <= horizon:
+    while t <= horizon and not stop[0]:
         if tau < t:
             if exponent >= 0.0:
                 tau = next_exploration(t, horizon, scale, exponent, coins)
@@ -181,10 +206,14 @@ def play(  # type: ignore[no-untyped-def]
         if most == 1:
             m, S = 1, means[i] - p + sd * normal(noise)
         else:
+            drift = means[i] - p
             low, high, low_open, high_open = lead(scores, slopes, i)
-            m, S = stretch(
-                most, means[i] - p, sd, q, low, high, low_open, high_open, ends, sums, noise
-            )
+            if sd == 0.0:
+                m, S = still(most, drift, q, low, high, low_open, high_open)
+            else:
+                m, S = stretch(
+                    most, drift, sd, q, low, high, low_open, high_open, ends, sums, noise, stop
+                )
         c = S / (1.0 + m * q)
         move(inverse, theta, c, m / (1.0 + m * q), v, u)
         for j in range(K):
@@ -219,6 +248,7 @@ def _events(  # type: ignore[no-untyped-def]
     key,
     trials,
     steps,
+    stop,
     out,
     pulls,
     totals,
@@ -243,6 +273,7 @@ def _events(  # type: ignore[no-untyped-def]
             begin(key, trials[n], NOISE),
             begin(key, trials[n], COINS),
             steps,
+            stop,
             out[n],
             pulls[n],
             totals[n],
