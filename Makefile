@@ -6,11 +6,11 @@ BIN = $(VENV)/bin
 .PHONY: help setup reproduce test lint stability bench picture clean
 
 help:
-	@echo "make reproduce   set everything up and run setting a of the paper, small, into out/"
+	@echo "make reproduce   set everything up, run the paper's evaluation, and write out/report.html"
 	@echo "make test        set everything up and run every check"
 	@echo "make bench       measure speed beside other libraries, and how the cost grows"
 	@echo "make stability   measure the ridge estimate's round-off over ten million updates"
-	@echo "make picture     run make reproduce and put its figure into the README"
+	@echo "make picture     run make reproduce and put its figures into the documents"
 	@echo "make clean       remove what the other targets made"
 
 setup: $(VENV)/.ready
@@ -23,7 +23,7 @@ $(VENV)/.ready: pyproject.toml
 	@touch $@
 
 reproduce: setup
-	$(BIN)/python -m projbandits.paper --out out
+	MPLBACKEND=agg $(BIN)/projbandits reproduce --out out
 
 lint: setup
 	$(BIN)/ruff check .
@@ -35,14 +35,14 @@ test: lint
 	MPLBACKEND=agg $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 picture: reproduce
-	cp out/fig-a.png docs/images/fig-a.png
+	cp $(addprefix out/,$(addsuffix .png,fig-a fig-long fig-alpha-finite fig-c fig-return)) docs/images/
 
 bench: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
-	MPLBACKEND=agg $(BIN)/python -m benchmarks.speed --out out
+	MPLBACKEND=agg $(BIN)/python -m benchmarks.speed --out benchmarks/out
 
 stability: setup
 	$(BIN)/python -m benchmarks.ridge_stability
 
 clean:
-	rm -rf $(VENV) out build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) out out-quick benchmarks/out build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -61,7 +61,7 @@ def batched_numpy(steps: int, trials: int = 2000) -> int:
 def _world() -> tuple[Any, Any, Any]:
     world = pb.problems.random_arms().world(np.random.default_rng(0))
     assert isinstance(world.arms, FiniteArms)
-    return world.arms.vectors, world.returns, np.random.default_rng(1)
+    return world.arms.vectors, world.arm_returns, np.random.default_rng(1)
 
 
 def mabwiser(steps: int) -> int:

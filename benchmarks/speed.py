@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,24 @@ def memory() -> None:
     print(f"peak memory, 2,000 x 10,000, four strategies: {int(output) / 1024:,.0f} MB")
 
 
+STARTS = {
+    "import projbandits": "import projbandits",
+    "the first simulated step, kernels kept on disk": """
+import projbandits as pb
+pb.simulate(pb.problems.random_arms(), pb.GENTRY(), trials=1, horizon=1, progress=False)
+""",
+}
+
+
+def start_up() -> None:
+    """Print the seconds that new processes take to get going."""
+    for name, code in STARTS.items():
+        command = [sys.executable, "-c", code]
+        subprocess.run(command, check=True)
+        taken = seconds(partial(subprocess.run, command, check=True), repeat=5)
+        print(f"seconds from the start of Python to {name}: {taken:.2f}")
+
+
 def main() -> None:
     """Run every measurement."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -168,6 +187,7 @@ def main() -> None:
     compared()
     growth(options.out)
     memory()
+    start_up()
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak memory of this benchmark: {own:,.0f} MB")
 

@@ -121,6 +121,16 @@ def play(
     return float(regret), float(return_regret)
 
 
+def paired(one: Array, other: Array, z: float) -> tuple[float, float, float, float]:
+    """The mean of `one` minus `other` over trials, its interval, and how often `one` is less."""
+    differences = [a - b for a, b in zip(one, other, strict=True)]
+    n = len(differences)
+    mean = sum(differences) / n
+    variance = sum((x - mean) ** 2 for x in differences) / (n - 1)
+    half = z * math.sqrt(variance / n)
+    return mean, mean - half, mean + half, sum(a < b for a, b in zip(one, other, strict=True)) / n
+
+
 def stretch(
     most: int, drift: float, sd: float, q: float, low: float, high: float, rng: np.random.Generator
 ) -> tuple[int, float]:

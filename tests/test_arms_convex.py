@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 import projbandits as pb
 from projbandits.arms import ConvexSet
 from projbandits.ridge import Ridge
+from projbandits.simulation import compiled
+from projbandits.simulation.kernels.convex import convex_view
+from projbandits.simulation.kernels.optimism import optimistic_point
 from projbandits.strategies.ellipsoid import Optimism
 from projbandits.testing import check_decision_set
 from tests import naive
@@ -187,12 +190,23 @@ def test_a_polytope_far_from_the_origin_is_still_exact() -> None:
     )
 
 
-def _confused(region: ConvexSet, rng: np.random.Generator) -> Optimism:
-    """A UE score with a random history and radius."""
+def _confused(region: ConvexSet, rng: np.random.Generator, most: float = 0.5) -> Optimism:
+    """A UE score with a random history and a radius of up to 10^most."""
     X = region.supports(rng.normal(size=(rng.integers(1, 30), region.d)))
     r = X @ rng.uniform(-1, 1, region.d) + 0.5 * rng.normal(size=len(X))
     ridge = Ridge.prior(region.d, 1.0).update_many(X, r)
-    return Optimism(ridge.theta, 10 ** rng.uniform(-2, 0.5), ridge)
+    return Optimism(ridge.theta, 10 ** rng.uniform(-2, most), ridge)
+
+
+def _region(kind: str, d: int) -> ConvexSet:
+    sets: dict[str, ConvexSet] = {
+        "entropy": pb.EntropyBall(d),
+        "entropy-without-0": pb.EntropyBall(d, bound=-0.2),
+        "ball": pb.Ball(d, center=np.full(d, 0.3)),
+        "ellipsoid": pb.Ellipsoid(np.diag(np.arange(1.0, d + 1) ** 2), center=-np.ones(d)),
+        "box": pb.Box(-np.ones(d), 0.7 * np.ones(d)),
+    }
+    return sets[kind]
 
 
 @pytest.mark.parametrize("d", [2, 3, 4])
@@ -200,12 +214,7 @@ def _confused(region: ConvexSet, rng: np.random.Generator) -> Optimism:
 def test_repeated_support_points_come_within_a_millionth_of_a_dense_search(
     kind: str, d: int
 ) -> None:
-    region: ConvexSet = {
-        "entropy": pb.EntropyBall(d),
-        "ball": pb.Ball(d, center=np.full(d, 0.3)),
-        "ellipsoid": pb.Ellipsoid(np.diag(np.arange(1.0, d + 1) ** 2), center=-np.ones(d)),
-        "box": pb.Box(-np.ones(d), 0.7 * np.ones(d)),
-    }[kind]
+    region = _region(kind, d)
     rng = np.random.default_rng(d)
     dense = region.supports(rng.normal(size=(20_000, d)))
     for _ in range(25):
@@ -213,6 +222,32 @@ def test_repeated_support_points_come_within_a_millionth_of_a_dense_search(
         found = score.value(region.best_convex(score).x[None])[0]
         values = score.value(dense)
         assert found >= values.max() - 1e-6 * (values.max() - values.min())
+
+
+@pytest.mark.parametrize("d", [1, 2, 4])
+@pytest.mark.parametrize("kind", ["entropy", "entropy-without-0", "ball", "ellipsoid", "box"])
+def test_the_compiled_search_ends_where_repeated_support_points_do(kind: str, d: int) -> None:
+    region = _region(kind, d)
+    rng = np.random.default_rng(d)
+    x = np.empty(d)
+    for _ in range(150):
+        score = _confused(region, rng, most=2.0)  # large radii make several maxima
+        view = convex_view(
+            False,
+            1.0,
+            region.basis(),
+            region.spanning_points,
+            compiled._region(region),
+            np.array([score.radius]),
+        )
+        view.search.points[:] = np.nan  # nothing is left over from an earlier search
+        view.inverse[:], view.aim[:] = score.ridge.inverse, score.aim
+        optimistic_point(1, view, rng, x)
+        expected = region.best_convex(score).x
+        one, other = score.value(np.array([x, expected]))
+        assert one == pytest.approx(other, rel=1e-9, abs=1e-12)
+        # Some maxima are so flat that a height known to 1e-10 leaves the place open to 2e-4.
+        np.testing.assert_allclose(x, expected, atol=1e-3 * region.longest)
 
 
 def test_on_finitely_many_arms_every_arm_is_looked_at() -> None:

@@ -108,7 +108,7 @@ class Given:
         noise = {"biased": Biased(0.5), "wild": Wild(0.5)}.get(self.change, Gaussian(0.5))
         world = World(pb.FiniteArms(np.eye(2)), U, noise, theta=np.array(theta))
         if self.change == "reward":
-            object.__setattr__(world, "rewards", world.returns)
+            object.__setattr__(world, "arm_rewards", world.arm_returns)
         if self.change == "best":
             world.__dict__["best_reward"] = 7.0
         return world

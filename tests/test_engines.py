@@ -10,10 +10,11 @@ from scipy import stats
 import projbandits as pb
 from projbandits.arms import ConvexSet
 from projbandits.problems import Bernoulli, Problem, Uniform
-from projbandits.simulation import compiled, events
+from projbandits.simulation import compiled, engines, events
 from projbandits.simulation.kernels.events import DEPTH, stretch
+from projbandits.simulation.kernels.philox import begin, normal, uniform
 from projbandits.simulation.kernels.support import support
-from projbandits.simulation.streams import stream
+from projbandits.simulation.streams import key, stream
 from projbandits.simulation.tables import Tables
 from projbandits.strategies import LinearStrategy
 from tests import naive
@@ -148,7 +149,7 @@ def test_a_stretch_ends_when_and_where_a_walk_step_by_step_does(
     most: int, drift: float, sd: float, q: float, low: float, high: float
 ) -> None:
     # 4,000 stretches by halving against 4,000 by single steps: pulls and sums, level 1e-4 each.
-    one, other = np.random.default_rng(1), np.random.default_rng(2)
+    one, other = begin(key(1), 0, 0), np.random.default_rng(2)
     ends, sums = np.empty(DEPTH, np.int64), np.empty(DEPTH)
     skips = np.array(
         [stretch(most, drift, sd, q, low, high, False, False, ends, sums, one) for _ in range(4000)]
@@ -157,6 +158,58 @@ def test_a_stretch_ends_when_and_where_a_walk_step_by_step_does(
     assert (steps[:, 0] < most).mean() > 0.05  # some leave early, or there is nothing to see
     for column in (0, 1):
         assert p_value(skips[:, column], steps[:, column]) > LEVEL
+
+
+def test_streams_in_kernels_are_those_of_numpy() -> None:
+    for seed, trial, purpose in ((0, 0, 1), (1, 7, 2), (2**70, 2**40, 1)):
+        counter = np.array([0, 0, trial, purpose], np.uint64)
+        rng = np.random.Generator(np.random.Philox(key=key(seed), counter=counter))
+        numbers = rng.random(2000)
+        inside = begin(key(seed), trial, purpose)
+        assert [uniform(inside) for _ in numbers] == numbers.tolist()
+        radius = np.sqrt(-2 * np.log(1 - numbers[::2]))
+        angle = 2 * np.pi * numbers[1::2]
+        expected = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]).ravel()
+        inside = begin(key(seed), trial, purpose)
+        normals = np.array([normal(inside) for _ in expected])
+        np.testing.assert_allclose(normals, expected, rtol=1e-12, atol=1e-12)
+        assert stats.kstest(normals, "norm").pvalue > LEVEL
+
+
+class Varied:
+    """Worlds of several shapes, as somebody else's problem may have them."""
+
+    def world(self, rng: np.random.Generator) -> pb.problems.World:
+        arms = pb.FiniteArms(rng.normal(size=(rng.integers(3, 5), 3)))
+        return pb.problems.World(arms, U3, pb.problems.Gaussian(rng.random()), theta=rng.random(3))
+
+    def __repr__(self) -> str:
+        return "Varied()"
+
+
+class Blurred(Varied):
+    """Worlds of one shape in some of which round-off leaves fewer arms to the basis."""
+
+    def world(self, rng: np.random.Generator) -> pb.problems.World:
+        near = pb.FiniteArms([[1.0, 1.0], [1.0, 1.0 + 3e-11]])
+        arms = near if rng.random() < 0.5 else pb.FiniteArms(np.eye(2))
+        U = pb.Subspace.coordinates([0], d=2)
+        return pb.problems.World(arms, U, pb.problems.Gaussian(), theta=rng.random(2))
+
+
+@pytest.mark.parametrize(
+    "problem", [Varied(), Blurred(), *FINITE.values()], ids=["varied", "blurred", *FINITE]
+)
+def test_worlds_played_together_come_to_the_same_as_one_by_one(
+    problem: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strategies = [*GREEDY, pb.GENTRY(schedule=always), pb.GENTRY(basis="first"), pb.UE()]
+    size = {"trials": 40, "horizon": 100}
+    together = run(problem, strategies, "auto", **size)
+    monkeypatch.setattr(engines, "BATCH", 1)
+    single = run(problem, strategies, "auto", **size)
+    assert np.array_equal(together.regret, single.regret)
+    assert np.array_equal(together.best_share, single.best_share)  # type: ignore[arg-type]
 
 
 def test_events_would_be_told_from_a_strategy_that_explores_a_quarter_more() -> None:
@@ -175,8 +228,8 @@ def test_without_noise_and_coins_events_equal_reference_exactly(name: str) -> No
             world.arms,
             world.subspace,
             pb.problems.Gaussian(0.0),
-            returns=world.returns,
-            rewards=world.rewards,
+            returns=world.arm_returns,
+            rewards=world.arm_rewards,
         )
     )
     strategies = [pb.GENTRY(schedule=never), pb.CURSE(schedule=never), pb.REGRET(schedule=never)]
@@ -250,9 +303,9 @@ def test_the_belief_is_the_ridge_solution_of_the_pulls(
         world = pb.problems.random_arms().world(stream(0, trial, "world"))
         tables = Tables(world)
         steps = np.array([horizon])
-        rngs = stream(0, trial, "noise"), stream(0, trial, "strategy")
         assert isinstance(strategy, pb.GENTRY | pb.REGRET)
-        _, trace = events.run(tables, strategy, steps, horizon, *rngs)
+        _, traces = events.run({trial: world}, strategy, steps, horizon, 0)
+        trace = events.Trace(*(rows[0] for rows in traces))
         assert trace.pulls.sum() == horizon
         learn = (tables.whole if strategy.learns_on == "arm" else tables.projected)[0]
         V = np.eye(10) + (learn.T * trace.pulls) @ learn

@@ -15,6 +15,7 @@ def test_importing_loads_nothing_slow() -> None:
     ).stdout.split()
     assert "projbandits" in loaded
     assert not {"matplotlib", "numba", "pandas", "pyarrow", "rich", "distributed"} & set(loaded)
+    assert "scipy.optimize" not in loaded
 
 
 def test_plots_and_testing_are_there_when_asked_for() -> None:

@@ -1,5 +1,6 @@
 """The worlds: settings a, b and c, given instances, and noise."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -8,7 +9,7 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits.problems import Bernoulli, Gaussian, Noise, Problem, Uniform
+from projbandits.problems import Bernoulli, Gaussian, Noise, Problem, Uniform, World
 from projbandits.testing import check_problem
 
 PROBLEMS: list[Problem] = [
@@ -66,7 +67,21 @@ def test_rewards_are_inner_products_of_projections() -> None:
         wanted = world.subspace.project(x) @ world.subspace.project(world.theta)
         assert world.reward(arm) == pytest.approx(wanted, abs=1e-14)
         assert world.mean_return(arm) == pytest.approx(x @ world.theta, abs=1e-14)
-    assert world.best_reward == pytest.approx(max(world.rewards))  # type: ignore[arg-type]
+    assert world.best_reward == pytest.approx(max(world.arm_rewards))  # type: ignore[arg-type]
+
+
+def test_a_world_can_be_replaced_in_part() -> None:
+    U = pb.Subspace.coordinates([0], d=2)
+    linear = World(pb.FiniteArms(np.eye(2)), U, Gaussian(0.5), theta=np.array([1.0, 2.0]))
+    assert dataclasses.replace(linear, noise=Gaussian(0.1)).noise == Gaussian(0.1)
+    moved = dataclasses.replace(linear, theta=np.array([3.0, 4.0]))
+    assert moved.arm_returns is not None
+    assert moved.arm_rewards is not None
+    assert (moved.arm_returns.tolist(), moved.arm_rewards.tolist()) == ([3.0, 4.0], [3.0, 0.0])
+    given = World(linear.arms, U, Gaussian(0.5), returns=np.ones(2), rewards=np.zeros(2))
+    raised = dataclasses.replace(given, returns=np.array([5.0, 6.0]))
+    assert raised.mean_return(raised.arms.best([0.0, 1.0])) == 6.0
+    assert raised.best_reward == 0.0
 
 
 def test_twins_of_the_best_arm_are_best_too() -> None:
@@ -86,8 +101,8 @@ def test_a_named_theta_goes_by_name() -> None:
     U = pb.Subspace.without("b", columns=["a", "b"])
     theta = pd.Series({"b": 9.0, "a": 1.0})
     world = pb.problems.instance(arms, theta=theta, subspace=U).world(np.random.default_rng(0))
-    assert world.returns is not None
-    assert world.returns.tolist() == [1.0, 9.0]
+    assert world.arm_returns is not None
+    assert world.arm_returns.tolist() == [1.0, 9.0]
 
 
 @pytest.mark.parametrize("noise", [Gaussian(0.7), Uniform(0.7), Bernoulli(0.7)], ids=repr)

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import projbandits as pb
+from tests import naive
 
 RESULT = pb.simulate(
     pb.problems.random_arms(d=3, arms=5, u=1),
@@ -52,6 +53,28 @@ def test_the_summary_is_of_the_last_checkpoint() -> None:
     assert RESULT.found_best is not None
     assert row["found_best"] == pytest.approx(RESULT.found_best[1].mean())
     assert row["engine"] == "events"
+
+
+@pytest.mark.parametrize("baseline", [None, "UE(alpha=0.5)"])
+def test_differences_are_taken_trial_by_trial(baseline: str | None) -> None:
+    frame = RESULT.paired(baseline, level=0.9)
+    base = RESULT.strategies.index(baseline or RESULT.strategies[0])
+    others = [i for i in range(4) if i != base]
+    assert frame.index.tolist() == [RESULT.strategies[i] for i in others]
+    for i, row in zip(others, frame.to_numpy(), strict=True):
+        one, other = RESULT.regret[i, :, -1], RESULT.regret[base, :, -1]
+        assert row.tolist() == pytest.approx(naive.paired(one, other, stats.norm.ppf(0.95)))
+
+
+def test_a_strategy_alone_differs_from_nothing_and_one_trial_has_no_interval() -> None:
+    problem = pb.problems.random_arms(d=3, arms=5, u=1)
+    alone = pb.simulate(problem, pb.UE(), trials=2, horizon=5, progress=False)
+    assert alone.paired().shape == (0, 4)
+    once = pb.simulate(problem, [pb.UE(), pb.GENTRY()], trials=1, horizon=5, progress=False)
+    row: Any = once.paired().loc["GENTRY()"]
+    assert np.isnan([row["low"], row["high"]]).all()
+    with pytest.raises(ValueError, match="strategy must be one of"):
+        once.paired("CURSE()")
 
 
 def test_the_frame_is_tidy() -> None:

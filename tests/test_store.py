@@ -1,11 +1,13 @@
 """Long work: what is finished is kept, whatever happens, and the end is the same."""
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ import pytest
 
 import projbandits as pb
 from projbandits.simulation import engines, executors, store
+from projbandits.simulation.progress import Progress
+from projbandits.simulation.spec import Spec
 
 PROBLEM = pb.problems.random_arms(d=4, arms=8, u=2)
 STRATEGIES = [pb.GENTRY(), pb.UE()]
@@ -40,11 +44,11 @@ def test_an_interrupted_run_continues_and_ends_the_same(
     played: list[int] = []
     original = engines.play
 
-    def play(spec: Any, trial: int, stop: Any) -> Any:
-        played.append(trial)
-        if len(played) == 60:
+    def play(spec: Any, batch: Any, stop: Any) -> Any:
+        played.extend(batch)
+        if len(played) >= 60:
             raise KeyboardInterrupt
-        return original(spec, trial, stop)
+        return original(spec, batch, stop)
 
     monkeypatch.setattr(executors, "play", play)
     with pytest.raises(KeyboardInterrupt, match=r"of 100 trials; they are kept in .* to continue"):
@@ -52,7 +56,7 @@ def test_an_interrupted_run_continues_and_ends_the_same(
     kept = len(list(tmp_path.glob("part-*.parquet")))
     assert kept >= 1
     played.clear()
-    monkeypatch.setattr(executors, "play", lambda *a: played.append(a[1]) or original(*a))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(executors, "play", lambda *a: played.extend(a[1]) or original(*a))  # type: ignore[func-returns-value]
     result = run(store=tmp_path, engine=engine)
     assert len(played) <= 100 - 16 * kept + 16
     monkeypatch.setattr(executors, "play", original)
@@ -133,6 +137,29 @@ def test_another_simulation_is_refused_and_nothing_changes(tmp_path: Path) -> No
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+def test_two_runs_at_once_are_refused_and_one_after_the_other_are_not(tmp_path: Path) -> None:
+    spec = Spec(PROBLEM, (pb.GENTRY(),), ("events",), 100, 200, 0, np.array([200]))
+    arguments: dict[str, Any] = {"strategies": pb.GENTRY(), "checkpoints": [200]}
+    with (
+        store.Store(tmp_path, spec),
+        pytest.raises(ValueError, match=r"is in use by another run: wait"),
+    ):
+        run(store=tmp_path, **arguments)
+    with ProcessPoolExecutor(1) as executor:  # its process outlives the first run
+        for _ in range(2):
+            assert same(run(store=tmp_path, executor=executor, **arguments), run(**arguments))
+
+
+def test_a_file_system_without_locks_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(folder: int, operation: int) -> None:
+        raise OSError(errno.EBADF, "no locks here")
+
+    monkeypatch.setattr(store.fcntl, "flock", flock)
+    assert same(run(store=tmp_path), run())
+
+
 def test_instances_with_other_numbers_are_other_simulations(tmp_path: Path) -> None:
     U = pb.Subspace.coordinates([0], d=2)
     one = pb.problems.instance(np.eye(2), theta=[1.0, 2.0], subspace=U)
@@ -172,3 +199,26 @@ def test_the_manifest_says_what_is_simulated(tmp_path: Path) -> None:
     assert manifest["strategies"] == ["GENTRY()", "UE()"]
     assert manifest["engines"] == ["events", "compiled"]
     assert not [p for p in os.listdir(tmp_path) if p.startswith(".")]
+
+
+def test_threads_of_ones_own_stop_in_the_middle_of_a_chunk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lengths: list[int] = []
+    original = executors.run_chunk
+
+    def run_chunk(*arguments: Any) -> Any:
+        records = original(*arguments)
+        lengths.append(len(records))
+        return records
+
+    monkeypatch.setattr(executors, "run_chunk", run_chunk)
+    steps = np.array([20_000])
+    spec = Spec(PROBLEM, (pb.UE(),), ("compiled",), 2000, 20_000, 0, steps)
+    with ThreadPoolExecutor(1) as executor:
+        chunks = [range(1), range(1, 2000)]
+        work = executors._spread(spec, executor, chunks, Progress(1, shown=False))
+        next(work)
+        work.close()  # type: ignore[attr-defined]
+    assert lengths[0] == 1
+    assert sum(lengths) < 2000

@@ -24,7 +24,7 @@ def real_array(name: str, value: Any, ndim: int) -> Array:
             array = array.astype(str)
         if array.dtype.kind not in "biufO":
             raise TypeError(f"its entries are of the type {array.dtype}")
-        array = array.astype(np.float64)
+        array = array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"{name} must hold numbers only, in rows of equal length, got {_short(value)}: "
@@ -33,7 +33,8 @@ def real_array(name: str, value: Any, ndim: int) -> Array:
     if array.ndim != ndim:
         kind = {1: "a vector", 2: "a matrix"}.get(ndim, f"{ndim}-dimensional")
         raise ValueError(f"{name} must be {kind}, got an array of shape {array.shape}")
-    if not np.isfinite(array).all():
+    # The sum of squares is quicker to ask; it may overflow where every entry is finite.
+    if not math.isfinite(np.vdot(array, array)) and not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         place = f"{name}[{', '.join(map(str, where))}]"
         raise ValueError(

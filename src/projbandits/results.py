@@ -171,6 +171,55 @@ class Result:
         frame = pd.DataFrame(columns, index=pd.Index(self.strategies, name="strategy"))
         return frame.assign(engine=list(self.engines))
 
+    def paired(self, baseline: str | None = None, level: float = 0.95) -> pd.DataFrame:
+        """Return how each other strategy's regret at the last checkpoint differs from a baseline's.
+
+        All strategies meet the same worlds, so differences are taken trial by trial: what makes
+        one world harder than another drops out, and their intervals are narrower than those of
+        the two means.
+
+        Parameters
+        ----------
+        baseline : str, optional
+            A label, by default that of the first strategy.
+        level : float
+            The confidence level.
+
+        Returns
+        -------
+        DataFrame
+            Columns: difference (the mean over trials, negative where the strategy does better than
+            the baseline), the ends low and high of its interval, and better, the share of trials
+            in which its regret is below the baseline's.
+
+        Examples
+        --------
+        >>> import projbandits as pb
+        >>> result = pb.simulate(pb.problems.random_arms(), [pb.GENTRY(), pb.CURSE()], trials=50,
+        ...                      horizon=2000)
+        >>> result.paired().round(2)
+                  difference     low    high  better
+        strategy
+        CURSE()       680.63  425.57  935.68    0.16
+        """
+        import pandas as pd
+
+        z = statistics.normal_quantile(level)
+        last = self.regret[:, :, -1]
+        base = self.position(self.strategies[0] if baseline is None else baseline)
+        others = [i for i in range(len(self.strategies)) if i != base]
+        difference = last[others] - last[base]
+        mean = difference.mean(axis=1)
+        half = z * _standard_error(difference.T)
+        columns = {
+            "difference": mean,
+            "low": mean - half,
+            "high": mean + half,
+            "better": (difference < 0).mean(axis=1),
+        }
+        labels = [self.strategies[i] for i in others]
+        return pd.DataFrame(columns, index=pd.Index(labels, name="strategy"))
+
     def against(self, parameter: str, level: float = 0.95) -> pd.DataFrame:
         """Return the final regret as a function of one parameter of the strategies.
 

@@ -71,15 +71,21 @@ class Subspace:
         Subspace(dim=1, ambient=3)
         """
         matrix = real_array("A", A, ndim=2)
-        largest = np.abs(matrix).max(axis=0, initial=0.0)
-        unit = matrix[:, largest > 0] / largest[largest > 0]
-        unit = unit / np.linalg.norm(unit, axis=0)
-        if unit.size == 0:
+        basis = orthonormal(matrix, DEPENDENT)
+        if basis.size == 0:
             raise ValueError(
                 f"A must have a column that is not zero, got rank 0 and shape {matrix.shape}: "
                 "a subspace to learn on needs at least one direction"
             )
-        return cls(orthonormal(unit, DEPENDENT))
+        return cls._sound(basis)
+
+    @classmethod
+    def _sound(cls, basis: Array) -> Subspace:
+        """Return the subspace of a basis just made here, which needs no check and no copy."""
+        subspace = object.__new__(cls)
+        object.__setattr__(subspace, "basis", basis)
+        object.__setattr__(subspace, "names", None)
+        return subspace
 
     @classmethod
     def coordinates(cls, keep: Iterable[int], d: int) -> Subspace:

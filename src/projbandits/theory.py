@@ -127,8 +127,8 @@ def constants(world: World, basis: str = "pivoted-qr") -> Constants:
     chosen = world.arms.basis(basis)
     smallest = float(np.linalg.svd(chosen, compute_uv=False)[-1])
     gap = 0.0
-    if world.rewards is not None:
-        gaps = (world.best_reward - world.rewards)[~world.is_best]
+    if world.arm_rewards is not None:
+        gaps = (world.best_reward - world.arm_rewards)[~world.is_best]
         gap = float(gaps.min(initial=math.inf))
     return Constants(
         d=world.arms.d,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from projbandits._checks import Array, one_of
-from projbandits._linalg import pivots
+from projbandits._linalg import all_clear, pivots
 from projbandits.subspace import Subspace
 
 BASIS_METHODS = ("pivoted-qr", "first")
@@ -116,11 +116,14 @@ def independent_rows(X: Array, method: str, tolerance: float) -> list[int]:
     depend on the units of the features: a pivot below `tolerance` times the first is round-off.
     """
     one_of("method", method, BASIS_METHODS)
+    raw_sizes, order = pivots(X)
+    farthest_first: list[int] = order.tolist()
+    if method == "pivoted-qr" and all_clear(raw_sizes, X.size, tolerance):
+        return farthest_first[: len(raw_sizes)]
     largest = np.abs(X).max(axis=0)
     unit_free = X / np.where(largest > 0, largest, 1.0)
     sizes, _ = pivots(unit_free)
     k = int((sizes > tolerance * sizes[0]).sum())
-    farthest_first: list[int] = pivots(X)[1].tolist()
     if method == "pivoted-qr":
         return farthest_first[:k]
     taken = _independent_in_order(unit_free, range(len(X)), k, [])

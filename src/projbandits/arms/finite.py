@@ -43,6 +43,7 @@ class FiniteArms(DecisionSet):
         self.vectors.flags.writeable = False
         names = getattr(X, "columns", None)
         self.columns: tuple[str, ...] | None = None if names is None else tuple(names)
+        self._rows: dict[str, list[int]] = {}
         self._bases: dict[str, tuple[Arm, ...]] = {}
 
     @property
@@ -58,7 +59,8 @@ class FiniteArms(DecisionSet):
     @cached_property
     def longest(self) -> float:
         """The length of the longest arm, Z of Assumption 2."""
-        return float(np.linalg.norm(self.vectors, axis=1).max())
+        rows = self.basis_rows()  # QR with pivoting begins with the longest
+        return float(np.linalg.norm(self.vectors[rows[0]])) if rows else 0.0
 
     def arm(self, index: int) -> Arm:
         """Return the arm in row `index`."""
@@ -83,9 +85,19 @@ class FiniteArms(DecisionSet):
     def basis_arms(self, method: str = "pivoted-qr") -> tuple[Arm, ...]:
         """Return D_k, the k independent arms of Assumption 1."""
         if method not in self._bases:
-            rows = independent_rows(self.vectors, method, tolerance=1e-11)
-            self._bases[method] = tuple(self.arm(i) for i in rows)
+            self._bases[method] = tuple(self.arm(i) for i in self.basis_rows(method))
         return self._bases[method]
+
+    def basis_rows(self, method: str = "pivoted-qr") -> list[int]:
+        """Return the rows of D_k."""
+        if method not in self._rows:
+            self._rows[method] = independent_rows(self.vectors, method, tolerance=1e-11)
+        return self._rows[method]
+
+    @property
+    def rank(self) -> int:
+        """The dimension k of span(D)."""
+        return len(self.basis_rows())
 
     def contains(self, x: npt.ArrayLike, tolerance: float = 1e-9) -> bool:
         """Tell whether x is one of the arms, up to a tolerance relative to the longest."""

@@ -49,8 +49,13 @@ class Folder:
             )
         else:
             self.seconds = {}
-        (self.path / "data").mkdir(parents=True, exist_ok=True)
-        self._write()
+        try:
+            (self.path / "data").mkdir(parents=True, exist_ok=True)
+            self._write()
+        except (PermissionError, NotADirectoryError, FileExistsError) as error:
+            raise ValueError(
+                f"out must be a folder that can be written to, got {str(path)!r}: {error.strerror}"
+            ) from error
 
     @property
     def _manifest(self) -> Path:
@@ -94,7 +99,7 @@ class Folder:
             raise OSError(
                 errno.ENOSPC,
                 f"about {needed / 1e6:,.0f} MB are needed and {free / 1e6:,.0f} MB are free; "
-                "nothing was simulated. Make room, or choose another folder with --out",
+                "nothing was simulated. Make room, or choose another folder",
                 str(self.path),
             )
 

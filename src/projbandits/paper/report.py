@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from html import escape
+from typing import Any
 
 import pandas as pd
 
 from projbandits.paper.claims import FAILS, HOLDS, UNDECIDED, Claim, Condition, Verdict
+from projbandits.paper.experiments import Experiment
 from projbandits.paper.figures import FIGURES
 from projbandits.paper.folder import Folder, environment
 from projbandits.results import Result
+from projbandits.statistics import Estimate
 
 MARKS = {HOLDS: "yes", FAILS: "no", UNDECIDED: "open"}
 """The style of each outcome; the words stand beside it, so colour is never alone."""
@@ -184,7 +187,7 @@ def _figure(name: str, picture: bytes, results: Mapping[str, Result]) -> str:
     source = f"{figure.source} of the paper. " if figure.source else "Not in the paper. "
     tables = "".join(
         f"<details><summary>Numbers: {experiment.name}</summary>"
-        f"{_summary(results[experiment.name])}</details>"
+        f"{_summary(experiment, results[experiment.name])}</details>"
         for experiment in figure.experiments
     )
     return (
@@ -194,10 +197,15 @@ def _figure(name: str, picture: bytes, results: Mapping[str, Result]) -> str:
     )
 
 
-def _summary(result: Result) -> str:
+def _summary(experiment: Experiment, result: Result) -> str:
+    """Return the numbers of an experiment, with differences to the first strategy if it is one."""
     frame = result.summary()
+    paired = result.paired().to_dict("index")
     head = ["strategy", "mean", "95 % interval", "median", "90th percentile", "return regret"]
-    found = "found_best" in frame
+    if experiment.curve:
+        head += [f"minus {result.strategies[0].removesuffix('()')}, same worlds", "exponent"]
+    if "found_best" in frame:
+        head += ["found best"]
     rows = []
     for label, row in frame.iterrows():
         cells = [
@@ -206,9 +214,24 @@ def _summary(result: Result) -> str:
             f"{number(row['low'])} to {number(row['high'])}",
             *(number(row[name]) for name in ("median", "p90", "return_regret")),
         ]
-        rows.append((*cells, f"{row['found_best']:.0%}") if found else tuple(cells))
-    columns = (*head, "found best") if found else tuple(head)
-    return _table(columns, rows, set(range(1, len(columns))))
+        if experiment.curve:
+            cells += [_difference(paired, str(label)), _interval(result.exponent(str(label)), 2)]
+        if "found_best" in frame:
+            cells += [f"{row['found_best']:.0%}"]
+        rows.append(cells)
+    return _table(head, rows, set(range(1, len(head))))
+
+
+def _difference(paired: Mapping[Hashable, Mapping[Hashable, Any]], label: str) -> str:
+    if label not in paired:
+        return ""
+    value, low, high = (number(paired[label][name]) for name in ("difference", "low", "high"))
+    return f"{value} ({low} to {high})"
+
+
+def _interval(estimate: Estimate, digits: int) -> str:
+    value, low, high = (f"{x:.{digits}f}" for x in estimate)
+    return f"{value} ({low} to {high})"
 
 
 def _method(results: Mapping[str, Result], folder: Folder) -> str:

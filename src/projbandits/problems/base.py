@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from projbandits._checks import Array, real_vector
 from projbandits.arms import Arm, DecisionSet, FiniteArms
@@ -33,6 +34,12 @@ class World:
         The parameter.
     returns, rewards : ndarray of shape (K,), optional
         The mean return and the projection reward of each arm.
+
+    Attributes
+    ----------
+    arm_returns, arm_rewards : ndarray of shape (K,) or None
+        The mean return and the projection reward of each of finitely many arms, as given or from
+        theta.
     """
 
     arms: DecisionSet
@@ -41,6 +48,8 @@ class World:
     theta: Array | None = None
     returns: Array | None = None
     rewards: Array | None = None
+    arm_returns: Array | None = field(init=False, repr=False, default=None)
+    arm_rewards: Array | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         if not isinstance(self.subspace, Subspace):
@@ -54,8 +63,9 @@ class World:
                 raise ValueError("theta and returns, rewards exclude each other, got both")
             object.__setattr__(self, "theta", real_vector("theta", self.theta, self.arms.d))
             if isinstance(self.arms, FiniteArms):
-                object.__setattr__(self, "returns", self.arms.scores(self._theta))
-                object.__setattr__(self, "rewards", self.arms.scores(self._wanted))
+                wanted = self.subspace.matrix @ self._theta
+                object.__setattr__(self, "arm_returns", self.arms.scores(self._theta))
+                object.__setattr__(self, "arm_rewards", self.arms.scores(wanted))
         else:
             if not isinstance(self.arms, FiniteArms):
                 raise ValueError("theta must be given on an infinite decision set, got none")
@@ -64,6 +74,7 @@ class World:
             for name in ("returns", "rewards"):
                 vector = real_vector(name, getattr(self, name), self.arms.size)
                 object.__setattr__(self, name, vector)
+                object.__setattr__(self, f"arm_{name}", vector)
         outside = None
         if self.arms.rank < self.arms.d:
             outside = self.subspace.direction_outside(self.arms.span())
@@ -85,22 +96,22 @@ class World:
 
     def mean_return(self, arm: Arm) -> float:
         """Return <x, theta>, the mean of what is observed."""
-        if self.returns is not None:
-            return float(self.returns[arm.index])
+        if self.arm_returns is not None:
+            return float(self.arm_returns[arm.index])
         return float(arm.x @ self._theta)
 
     def reward(self, arm: Arm) -> float:
         """Return <P_U x, P_U theta>, the projection reward."""
-        if self.rewards is not None:
-            return float(self.rewards[arm.index])
+        if self.arm_rewards is not None:
+            return float(self.arm_rewards[arm.index])
         return float(arm.x @ self._wanted)
 
     @cached_property
     def best_arm(self) -> Arm:
         """The best projection arm X_U^*; among equals the one with the lowest index."""
-        if self.rewards is not None:
+        if self.arm_rewards is not None:
             assert isinstance(self.arms, FiniteArms)
-            return self.arms.arm(int(self.rewards.argmax()))
+            return self.arms.arm(int(self.arm_rewards.argmax()))
         return self.arms.best(self._wanted)
 
     @cached_property
@@ -111,16 +122,21 @@ class World:
     @cached_property
     def best_return(self) -> float:
         """The largest mean return."""
-        if self.returns is not None:
-            return float(self.returns.max())
+        if self.arm_returns is not None:
+            return float(self.arm_returns.max())
         return self.mean_return(self.arms.best(self._theta))
 
     @cached_property
-    def is_best(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def is_best(self) -> NDArray[np.bool_]:
         """Which of finitely many arms earn the largest projection reward, up to round-off."""
-        assert self.rewards is not None
-        size = np.abs(self.rewards).max()
-        return np.asarray(self.rewards >= self.best_reward - 1e-12 * size)
+        assert self.arm_rewards is not None
+        return are_best(self.arm_rewards)
+
+
+def are_best(rewards: Array) -> NDArray[np.bool_]:
+    """Tell which entries of each row are its largest, up to round-off."""
+    size = np.abs(rewards).max(axis=-1, keepdims=True)
+    return np.asarray(rewards >= rewards.max(axis=-1, keepdims=True) - 1e-12 * size)
 
 
 @runtime_checkable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -47,7 +48,12 @@ class EntropyBallWorlds:
         """Return a world with every entry of theta and A from U(-1, 1)."""
         theta = rng.uniform(-1, 1, size=self.d)
         U = _draw_subspace(self.subspace, self.d, self.u, rng)
-        return World(EntropyBall(self.d, self.bound), U, self.noise, theta=theta)
+        return World(self._ball, U, self.noise, theta=theta)
+
+    @cached_property
+    def _ball(self) -> EntropyBall:
+        # One for all worlds: finding its longest arm and its basis takes longer than a trial.
+        return EntropyBall(self.d, self.bound)
 
 
 @dataclass(frozen=True)

@@ -112,17 +112,21 @@ def _run_finite(
     horizon: int,
     stop: NDArray[np.uint8],
 ) -> Record:
-    learn = tables.whole if strategy.learns_on == "arm" else tables.projected
-    aim = tables.whole if strategy.aims_at == "return" else tables.projected
+    from projbandits.simulation.kernels.steps import finite_view
+
+    learn, learn_T = tables.whole if strategy.learns_on == "arm" else tables.projected
+    aim, aim_T = tables.whole if strategy.aims_at == "return" else tables.projected
+    K, d = learn.shape
     out = np.empty((3, len(checkpoints)))
     share = _loop(rule.function, finite=True)(
+        finite_view(strategy.ridge, learn, aim, tables.basis(rule.basis), rule.parameters),
+        np.empty((2, d)),
+        np.empty(K),
+        np.zeros(FOUND_BEST_WINDOW, np.bool_),
         rule.widths,
         learn is aim,
-        strategy.ridge,
-        *learn,
-        *aim,
-        tables.basis(rule.basis),
-        rule.parameters,
+        learn_T,
+        aim_T,
         tables.means,
         tables.gaps,
         tables.return_gaps,
@@ -131,7 +135,6 @@ def _run_finite(
         checkpoints,
         horizon,
         stop,
-        FOUND_BEST_WINDOW,
         out,
     )
     return Record(out[0], out[1], out[2], bool(share > FOUND_BEST_SHARE))
@@ -146,22 +149,31 @@ def _run_convex(
     horizon: int,
     stop: NDArray[np.uint8],
 ) -> Record:
+    from projbandits.simulation.kernels.convex import convex_view
+
     assert isinstance(world.arms, ConvexSet)
     assert world.theta is not None
-    P, whole = world.subspace.matrix, np.eye(world.arms.d)
     out = np.empty((2, len(checkpoints)))
-    _loop(rule.function, finite=False)(
-        whole if strategy.learns_on == "arm" else P,
-        whole if strategy.aims_at == "return" else P,
+    learns_whole, aims_whole = strategy.learns_on == "arm", strategy.aims_at == "return"
+    arms = world.arms
+    view = convex_view(
+        aims_whole,
         strategy.ridge,
+        arms.basis(rule.basis),
+        arms.spanning_points,
+        _region(arms),
+        rule.parameters,
+    )
+    _loop(rule.function, finite=False)(
+        view,
+        np.empty((4, arms.d)),
+        learns_whole,
+        aims_whole,
+        world.subspace.matrix,
         world.theta,
         world.subspace.project(world.theta),
         world.best_return,
         world.best_reward,
-        world.arms.basis(rule.basis),
-        world.arms.spanning_points,
-        _region(world.arms),
-        rule.parameters,
         *noise,
         checkpoints,
         horizon,
@@ -217,16 +229,19 @@ def _region(arms: ConvexSet) -> Any:
     from projbandits.simulation.kernels import support
 
     d = arms.d
-    none, no_axes = np.zeros(d), np.zeros((d, d))
+    none, no_axes, room = np.zeros(d), np.zeros((d, d)), np.empty((2, d))
     if isinstance(arms, EntropyBall):
         most = 1.0 + lambertw(arms.bound + (d - 1) / math.e).real
-        warm = np.array([most, most])
-        return support.Region(support.ENTROPY, arms.bound, none, none, no_axes, warm)
+        roots = np.full(len(arms.spanning_points) + 1, most)
+        return support.Region(support.ENTROPY, arms.bound, none, none, no_axes, most, roots, room)
     if isinstance(arms, Ball):
-        return support.Region(support.BALL, arms.radius, arms.center, none, no_axes, none)
-    if isinstance(arms, Ellipsoid):
         return support.Region(
-            support.ELLIPSOID, 0.0, arms.center, arms.lengths, np.array(arms.axes, order="C"), none
+            support.BALL, arms.radius, arms.center, none, no_axes, 0.0, none, room
+        )
+    if isinstance(arms, Ellipsoid):
+        axes = np.array(arms.axes, order="C")
+        return support.Region(
+            support.ELLIPSOID, 0.0, arms.center, arms.lengths, axes, 0.0, none, room
         )
     assert isinstance(arms, Box)
-    return support.Region(support.BOX, 0.0, arms.lower, arms.upper, no_axes, none)
+    return support.Region(support.BOX, 0.0, arms.lower, arms.upper, no_axes, 0.0, none, room)

@@ -1,14 +1,14 @@
-"""Which engine serves which strategy in which world, and playing one trial with it."""
+"""Which engine serves which strategy in which world, and playing trials with it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import one_of
-from projbandits.arms import FiniteArms
+from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.problems import World
 from projbandits.simulation import compiled, events, reference
 from projbandits.simulation.records import Record
@@ -20,6 +20,9 @@ from projbandits.strategies.greedy import EpsilonGreedy
 
 FASTEST_FIRST = {"events": events.why_not, "compiled": compiled.why_not}
 ENGINES = ("auto", *FASTEST_FIRST, "reference")
+BATCH = 100_000
+"""A batch has worlds of about so many features of arms in all: what small worlds gain, large ones
+would pay for in memory."""
 
 
 def choose(engine: str, world: World, strategy: Strategy) -> str:
@@ -44,20 +47,54 @@ def _check(engine: str, world: World, strategy: Strategy, remedy: str) -> None:
         raise ValueError(f"engine {engine!r} cannot run {strategy!r} here: {reason}; {remedy}")
 
 
-def play(spec: Spec, trial: int, stop: NDArray[np.uint8]) -> Iterator[Record]:
-    """Yield what each strategy did in the world of one trial; a raised stop flag cuts it short."""
-    world = spec.problem.world(stream(spec.seed, trial, "world"))
-    tables = Tables(world) if isinstance(world.arms, FiniteArms) else None
+def batches(spec: Spec, trials: Iterable[int]) -> Iterator[dict[int, World]]:
+    """Yield the worlds of some trials, together where neighbours are of one shape and small."""
+    methods = {s.basis for s in spec.strategies if isinstance(s, EpsilonGreedy)}
+    batch: dict[int, World] = {}
+    shape: tuple[int, ...] = ()
+    room = 0
+    for trial in trials:
+        world = spec.problem.world(stream(spec.seed, trial, "world"))
+        found = _shape(world.arms, methods)
+        if batch and (found != shape or room <= 0):
+            yield batch
+            batch = {}
+        if not batch:
+            shape, room = found, BATCH
+        batch[trial] = world
+        room -= int(world.arms.d * min(world.arms.size, BATCH))
+    yield batch
+
+
+def _shape(arms: DecisionSet, methods: set[str]) -> tuple[int, ...]:
+    if not isinstance(arms, FiniteArms):
+        return ()
+    return (*arms.vectors.shape, *(len(arms.basis_rows(method)) for method in methods))
+
+
+def play(spec: Spec, batch: dict[int, World], stop: NDArray[np.uint8]) -> Iterator[list[Record]]:
+    """Yield what each strategy did in a batch of worlds; a raised stop flag cuts it short."""
+    tables: dict[int, Tables] = {}
+    if "compiled" in spec.engines:
+        tables = {i: Tables(w) for i, w in batch.items() if isinstance(w.arms, FiniteArms)}
     for strategy, engine in zip(spec.strategies, spec.engines, strict=True):
-        # Chosen by the first world; another may be of another kind.
-        _check(engine, world, strategy, "use engine='reference'")
-        streams = (stream(spec.seed, trial, purpose) for purpose in ("noise", "strategy"))
-        if engine == "reference":
-            yield reference.run(world, strategy, spec.steps, spec.horizon, *streams)
-        elif engine == "compiled":
-            assert isinstance(strategy, LinearStrategy)
-            yield compiled.run(world, tables, strategy, spec.steps, spec.horizon, stop, *streams)
-        else:
+        for world in batch.values():
+            # Chosen by the first world; another may be of another kind.
+            _check(engine, world, strategy, "use engine='reference'")
+        if engine == "events":
             assert isinstance(strategy, EpsilonGreedy)
-            assert tables is not None
-            yield events.run(tables, strategy, spec.steps, spec.horizon, *streams)[0]
+            yield events.run(batch, strategy, spec.steps, spec.horizon, spec.seed)[0]
+            continue
+        records = []
+        for trial, world in batch.items():
+            if stop[0]:
+                return
+            streams = (stream(spec.seed, trial, purpose) for purpose in ("noise", "strategy"))
+            size = spec.steps, spec.horizon
+            if engine == "reference":
+                records.append(reference.run(world, strategy, *size, *streams))
+            else:
+                assert isinstance(strategy, LinearStrategy)
+                table = tables.get(trial)
+                records.append(compiled.run(world, table, strategy, *size, stop, *streams))
+        yield records

@@ -8,6 +8,7 @@ docs/event-engine.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,10 +19,11 @@ from projbandits import schedules
 from projbandits._checks import Array
 from projbandits.arms import FiniteArms
 from projbandits.problems import Gaussian, World
+from projbandits.problems.base import are_best
 from projbandits.results import FOUND_BEST_SHARE, FOUND_BEST_WINDOW
 from projbandits.simulation import compiled
 from projbandits.simulation.records import Record
-from projbandits.simulation.tables import Tables
+from projbandits.simulation.streams import key, stream
 from projbandits.strategies import Strategy
 from projbandits.strategies.greedy import EpsilonGreedy
 
@@ -30,7 +32,7 @@ CHECKED_STEPS = 1_000_000
 
 
 class Trace(NamedTuple):
-    """What a trial came to: each arm's pulls and their total return, and the belief at the end."""
+    """What trials came to: each arm's pulls and their total return, and the belief at the end."""
 
     pulls: NDArray[np.int64]
     totals: Array
@@ -48,60 +50,70 @@ def why_not(world: World, strategy: Strategy) -> str | None:
         return f"it needs finitely many arms, got {type(world.arms).__name__}"
     if type(world.noise) is not Gaussian:
         return f"it needs Gaussian noise, got {world.noise!r}"
-    if not world.arms.basis_arms(strategy.basis):
+    if not world.arms.basis_rows(strategy.basis):
         return "it needs an arm that is not zero"
     return None
 
 
 def run(
-    tables: Tables,
+    batch: dict[int, World],
     strategy: EpsilonGreedy,
     checkpoints: NDArray[np.int64],
     horizon: int,
-    noise_rng: np.random.Generator,
-    strategy_rng: np.random.Generator,
-) -> tuple[Record, Trace]:
-    """Return what one strategy did in one world, and what it believed at the end."""
+    seed: int,
+) -> tuple[list[Record], Trace]:
+    """Return what one strategy did in the worlds of some trials, and what it believed at the end.
+
+    The worlds are of one shape: one call of the kernel plays them all, and other threads go on
+    meanwhile.
+    """
     from projbandits.simulation.kernels.events import events
 
-    learn, _ = tables.whole if strategy.learns_on == "arm" else tables.projected
-    _, aim_T = tables.whole if strategy.aims_at == "return" else tables.projected
-    K, d = learn.shape
-    basis = tables.basis(strategy.basis)
-    epsilon = strategy.epsilon_for(len(basis), finite=True)
+    worlds = batch.values()
+    arms = [world.arms for world in worlds if isinstance(world.arms, FiniteArms)]
+    whole = np.array([a.vectors for a in arms])
+    projected = whole @ np.array([world.subspace.matrix for world in worlds])
+    basis = np.array([a.basis_rows(strategy.basis) for a in arms])
+    means = np.array([world.arm_returns for world in worlds])
+    rewards = np.array([world.arm_rewards for world in worlds])
+    (n, K, d), k = whole.shape, basis.shape[1]
+    epsilon = strategy.epsilon_for(k, finite=True)
     if not isinstance(epsilon, schedules.Power):
         # Thinning asks for few of the values; the others must be sound for it to be exact.
-        compiled.epsilons(strategy, len(basis), K, min(horizon, CHECKED_STEPS))
-    scale, exponent, drawn = _schedule(epsilon, horizon, strategy_rng)
+        compiled.epsilons(strategy, k, K, min(horizon, CHECKED_STEPS))
+    scale, exponent, drawn = _schedule(epsilon, horizon, seed, batch)
     steps, at, ends, before, lengths = _questions(checkpoints.tobytes(), horizon)
-    out = np.empty((3, len(steps)))
-    trace = Trace(np.empty(K, np.int64), np.empty(K), np.empty((d, d)), np.empty(d))
+    out = np.empty((n, 3, len(steps)))
+    trace = Trace(
+        np.empty((n, K), np.int64), np.empty((n, K)), np.empty((n, d, d)), np.empty((n, d))
+    )
     events(
         strategy.ridge,
-        learn,
-        aim_T,
+        whole if strategy.learns_on == "arm" else projected,
+        np.array((whole if strategy.aims_at == "return" else projected).swapaxes(1, 2), order="C"),
         basis,
         scale,
         exponent,
         drawn,
-        tables.means,
-        tables.gaps,
-        tables.return_gaps,
-        tables.is_best,
-        tables.world.noise.scale,
-        noise_rng,
-        strategy_rng,
+        means,
+        rewards.max(axis=1, keepdims=True) - rewards,
+        means.max(axis=1, keepdims=True) - means,
+        are_best(rewards),
+        np.array([world.noise.scale for world in worlds]),
+        key(seed),
+        np.array(list(batch)),
         steps,
         out,
         *trace,
     )
-    plays = np.concatenate([_NONE, out[2]])
-    shares = (plays[ends] - plays[before]) / lengths
-    record = Record(out[0, at], out[1, at], shares[:-1], bool(shares[-1] > FOUND_BEST_SHARE))
-    return record, trace
-
-
-_NONE = np.zeros(1)
+    plays = np.concatenate([np.zeros((n, 1)), out[:, 2]], axis=1)
+    shares = (plays[:, ends] - plays[:, before]) / lengths
+    regret, return_regret = out[:, 0, at], out[:, 1, at]
+    found = (shares[:, -1] > FOUND_BEST_SHARE).tolist()
+    records = [
+        Record(*one) for one in zip(regret, return_regret, shares[:, :-1], found, strict=True)
+    ]
+    return records, trace
 
 
 @lru_cache(maxsize=16)
@@ -126,11 +138,22 @@ def _questions(checkpoints: bytes, horizon: int) -> tuple[NDArray[np.int64], ...
 
 
 def _schedule(
-    epsilon: schedules.Epsilon, horizon: int, rng: np.random.Generator
+    epsilon: schedules.Epsilon, horizon: int, seed: int, trials: Collection[int]
 ) -> tuple[float, float, NDArray[np.int64]]:
-    """Return a named schedule as numbers, or the exploring steps of another by thinning."""
+    """Return a named schedule as numbers, or the exploring steps of another, a row a trial."""
     if isinstance(epsilon, schedules.Power):
-        return epsilon.alpha * epsilon.k, epsilon.exponent, np.empty(0, np.int64)
+        return epsilon.alpha * epsilon.k, epsilon.exponent, np.empty((len(trials), 0), np.int64)
+    rows = [_exploring_steps(epsilon, horizon, stream(seed, i, "strategy")) for i in trials]
+    drawn = np.full((len(rows), max(map(len, rows))), horizon + 1)
+    for row, steps in zip(drawn, rows, strict=True):
+        row[: len(steps)] = steps
+    return 0.0, -1.0, drawn
+
+
+def _exploring_steps(
+    epsilon: schedules.Epsilon, horizon: int, rng: np.random.Generator
+) -> list[int]:
+    """Return the steps that explore, by thinning."""
     steps = []
     t = 1
     while t <= horizon:
@@ -142,4 +165,4 @@ def _schedule(
         if t <= horizon and rng.random() * bound < epsilon(t):
             steps.append(t)
         t += 1
-    return 0.0, -1.0, np.array(steps, dtype=np.int64)
+    return steps

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits.simulation.engines import play
+from projbandits.simulation.engines import batches, play
 from projbandits.simulation.progress import Bar
 from projbandits.simulation.records import Record
 from projbandits.simulation.spec import Spec
@@ -53,43 +53,49 @@ def _play(
 ) -> Iterator[tuple[range, list[list[Record]]]]:
     """Yield each chunk when it is finished."""
     if executor is not None:
-        yield from _spread(spec, executor, chunks, bar, None)
+        yield from _spread(spec, executor, chunks, bar)
     elif set(spec.engines) == {"reference"}:  # plain Python gains nothing from threads
         for chunk in chunks:
             yield chunk, [_counted(spec, trial, bar) for trial in chunk]
     else:
-        stop = np.zeros(1, np.uint8)
-        threads = ThreadPoolExecutor(os.cpu_count())
-        try:
-            yield from _spread(spec, threads, chunks, bar, stop)
-        finally:
-            stop[0] = 1  # whatever is still running is no longer wanted
-            threads.shutdown(wait=True, cancel_futures=True)
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            yield from _spread(spec, threads, chunks, bar)
 
 
 def _spread(
-    spec: Spec, executor: Executor, chunks: list[range], bar: Bar, stop: Flag | None
+    spec: Spec, executor: Executor, chunks: list[range], bar: Bar
 ) -> Iterator[tuple[range, list[list[Record]]]]:
-    work = {executor.submit(run_chunk, spec, chunk, stop): chunk for chunk in chunks}
+    # Only threads of this process can see a flag being raised.
+    stop = np.zeros(1, np.uint8) if isinstance(executor, ThreadPoolExecutor) else None
+    work: dict[Future[list[list[Record]]], range] = {}
     try:
+        for chunk in chunks:
+            work[executor.submit(run_chunk, spec, chunk, stop)] = chunk
         for future in as_completed(work):
-            chunk = work[future]
-            yield chunk, future.result()
-            bar.advance(len(chunk) * len(spec.strategies) * spec.horizon)
+            yield work[future], future.result()
+            bar.advance(len(work[future]) * len(spec.strategies) * spec.horizon)
     finally:
         for future in work:
             future.cancel()
+        if stop is not None:
+            stop[0] = 1  # whatever is still running is no longer wanted
 
 
 def run_chunk(spec: Spec, trials: range, stop: Flag | None = None) -> list[list[Record]]:
     """Return the records of some trials; a stop flag that is raised makes them worthless."""
     flag = np.zeros(1, np.uint8) if stop is None else stop
-    return [list(play(spec, trial, flag)) for trial in trials if not flag[0]]
+    records: list[list[Record]] = []
+    for batch in batches(spec, trials):
+        if flag[0]:
+            break
+        records += map(list, zip(*play(spec, batch, flag), strict=False))
+    return records
 
 
 def _counted(spec: Spec, trial: int, bar: Bar) -> list[Record]:
     records = []
-    for record in play(spec, trial, np.zeros(1, np.uint8)):
+    (batch,) = batches(spec, [trial])
+    for (record,) in play(spec, batch, np.zeros(1, np.uint8)):
         records.append(record)
         bar.advance(spec.horizon)
     return records

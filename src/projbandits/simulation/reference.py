@@ -22,7 +22,7 @@ def run(
     strategy_rng: np.random.Generator,
 ) -> Record:
     """Return what one strategy did in one world."""
-    finite = world.rewards is not None
+    finite = world.arm_rewards is not None
     gaps = np.empty(horizon)
     return_gaps = np.empty(horizon)
     was_best = np.zeros(horizon, dtype=np.bool_)

@@ -7,6 +7,7 @@ import os
 import secrets
 from collections.abc import Iterable
 from concurrent.futures import Executor
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,8 @@ def simulate(
         Show a progress bar, where the output is a terminal; or tell one of your own.
     store : path, optional
         A folder to keep finished trials in. The same call again continues where it stopped,
-        however it was stopped; a folder that holds another simulation is refused.
+        however it was stopped; a folder that holds another simulation, or that another run is
+        writing to, is refused.
 
     Returns
     -------
@@ -88,11 +90,15 @@ def simulate(
     world = problem.world(stream(seed, 0, "world"))
     names = tuple(engines.choose(engine, world, strategy) for strategy in chosen)
     spec = Spec(problem, chosen, names, trials, horizon, seed, steps)
-    kept = None if store is None else Store(store, spec)
-    if isinstance(progress, bool):
-        with Progress(trials * len(chosen) * horizon, shown=progress) as bar:
-            return _result(spec, executors.run(spec, executor, kept, bar))
-    return _result(spec, executors.run(spec, executor, kept, progress))
+    total = trials * len(chosen) * horizon
+    with (
+        nullcontext() if store is None else Store(store, spec) as kept,
+        Progress(total, shown=progress)
+        if isinstance(progress, bool)
+        else nullcontext(progress) as bar,
+    ):
+        records = executors.run(spec, executor, kept, bar)
+    return _result(spec, records)
 
 
 def _result(spec: Spec, records: list[list[Record]]) -> Result:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,12 @@ import numpy as np
 from projbandits._version import __version__
 from projbandits.simulation.records import Record
 from projbandits.simulation.spec import Spec
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows
+    fcntl = None
 
 FORMAT = 1
 UNFINISHED = ".unfinished-"
@@ -53,6 +60,17 @@ class Store:
             )
         else:
             _replace(manifest, json.dumps(wanted, indent=2).encode())
+
+    def __enter__(self) -> Store:
+        """Keep other runs out, until the end of this one or of its process."""
+        self._folder = _locked(self.path)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if fcntl is not None and self._folder is not None:
+            # Worker processes may hold copies of the descriptor, so closing it is not enough.
+            fcntl.flock(self._folder, fcntl.LOCK_UN)
+            os.close(self._folder)
 
     def finished(self) -> dict[range, list[list[Record]]]:
         """Return the records of every finished chunk."""
@@ -129,6 +147,24 @@ def _check_same(found: dict[str, Any], wanted: dict[str, Any], path: Path) -> No
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 200 else text[:197] + "..."
+
+
+def _locked(path: Path) -> int | None:
+    """Return a descriptor that locks the folder, or None where there are no such locks."""
+    if fcntl is None:
+        return None
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(folder)
+        if not isinstance(error, BlockingIOError):
+            return None  # some network file systems cannot lock folders
+        raise ValueError(
+            f"store {str(path)!r} is in use by another run: wait until it is done, stop it, or use "
+            "another folder"
+        ) from error
+    return folder
 
 
 def _replace(target: Path, content: bytes) -> None:

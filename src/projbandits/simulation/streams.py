@@ -7,7 +7,10 @@ strategy meets the same worlds and the same noise, so differences between strate
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
+from numpy.typing import NDArray
 
 PURPOSES = ("world", "noise", "strategy")
 
@@ -21,5 +24,15 @@ def stream(seed: int, trial: int, purpose: str) -> np.random.Generator:
     >>> stream(0, 7, "noise").random() == stream(0, 7, "noise").random()
     True
     """
-    key = (trial, PURPOSES.index(purpose))
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+    place = (trial, PURPOSES.index(purpose))
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=place)))
+
+
+@lru_cache(maxsize=16)
+def key(seed: int) -> NDArray[np.uint64]:
+    """Return the key under which the event engine scrambles its counters of trial and purpose.
+
+    Its many short trials would spend more time on making generators than on using them; see
+    `kernels.philox`.
+    """
+    return np.random.SeedSequence(seed).generate_state(2, np.uint64).astype(np.uint64)

@@ -17,13 +17,13 @@ class Tables:
 
     def __init__(self, world: World) -> None:
         assert isinstance(world.arms, FiniteArms)
-        assert world.returns is not None
-        assert world.rewards is not None
+        assert world.arm_returns is not None
+        assert world.arm_rewards is not None
         self.world = world
         self.arms = world.arms
-        self.means: Array = np.ascontiguousarray(world.returns)
-        self.gaps: Array = world.best_reward - world.rewards
-        self.return_gaps: Array = world.best_return - world.returns
+        self.means: Array = np.ascontiguousarray(world.arm_returns)
+        self.gaps: Array = world.best_reward - world.arm_rewards
+        self.return_gaps: Array = world.best_return - world.arm_returns
         self.is_best = np.ascontiguousarray(world.is_best)
 
     @cached_property
@@ -38,7 +38,7 @@ class Tables:
 
     def basis(self, method: str) -> NDArray[np.int64]:
         """Return the rows of D_k."""
-        return np.array([arm.index for arm in self.arms.basis_arms(method)], dtype=np.int64)
+        return np.array(self.arms.basis_rows(method), dtype=np.int64)
 
 
 def _with_transpose(X: Array) -> tuple[Array, Array]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from projbandits._checks import Array
-from projbandits.simulation.kernels.common import direction, move, observe
+from projbandits.simulation.kernels.common import copy, direction, move, observe
+from projbandits.simulation.kernels.optimism import Search, search_room
 from projbandits.simulation.kernels.support import Region, support
 
 
@@ -28,6 +28,8 @@ class ConvexView(NamedTuple):
         The set, for `support`.
     parameters : ndarray
         What the strategy passed on.
+    search : Search
+        Room to work in.
     """
 
     inverse: Array
@@ -37,20 +39,30 @@ class ConvexView(NamedTuple):
     starts: Array
     region: Region
     parameters: Array
+    search: Search
+
+
+def convex_view(
+    aims_whole: bool, penalty: float, basis: Array, starts: Array, region: Region, parameters: Array
+) -> ConvexView:
+    """Return the view of a trial that is about to begin."""
+    d = basis.shape[1]
+    theta = np.zeros(d)
+    aim = theta if aims_whole else np.zeros(d)
+    search = search_room(len(starts) + 1, d)
+    return ConvexView(np.eye(d) / penalty, theta, aim, basis, starts, region, parameters, search)
 
 
 def convex_steps(  # type: ignore[no-untyped-def]
-    learn,
-    aim_matrix,
-    penalty,
+    view,
+    room,
+    learns_whole,
+    aims_whole,
+    projection,
     theta_true,
     wanted,
     best_return,
     best_reward,
-    basis,
-    starts,
-    region,
-    parameters,
     noise,
     scale,
     noise_rng,
@@ -60,16 +72,15 @@ def convex_steps(  # type: ignore[no-untyped-def]
     stop,
     out,
 ):
-    """Play one trial and fill `out` (2 x checkpoints); learn and aim are d x d matrices."""
+    """Play one trial and fill `out` (2 x checkpoints).
+
+    It learns on x, or on its projection, and aims along theta-hat, or along its projection. `room`
+    is scratch (4 x d).
+    """
     d = theta_true.size
-    inverse = np.eye(d) / penalty
-    theta = np.zeros(d)
-    aim = np.zeros(d)
-    x = np.empty(d)
-    f = np.empty(d)
-    v = np.empty(d)
-    u = np.empty(d)
-    view = ConvexView(inverse, theta, aim, basis, starts, region, parameters)
+    inverse, theta, aim = view.inverse, view.theta, view.aim
+    x, v, u = room[0], room[1], room[2]
+    f = x if learns_whole else room[3]
     regret = 0.0
     return_regret = 0.0
     due = 0
@@ -82,17 +93,13 @@ def convex_steps(  # type: ignore[no-untyped-def]
             mean += x[a] * theta_true[a]
             reward += x[a] * wanted[a]
         observed = observe(noise, mean, scale, noise_rng)
-        for a in range(d):
-            f[a] = 0.0
-            for b in range(d):
-                f[a] += learn[a, b] * x[b]
+        if not learns_whole:
+            _multiply(projection, x, f)
         q, p = direction(inverse, theta, f, v)
         w = 1.0 / (1.0 + q)
         move(inverse, theta, (observed - p) * w, w, v, u)
-        for a in range(d):
-            aim[a] = 0.0
-            for b in range(d):
-                aim[a] += aim_matrix[a, b] * theta[b]
+        if not aims_whole:
+            _multiply(projection, theta, aim)
         regret += best_reward - reward
         return_regret += best_return - mean
         if t == checkpoints[due]:
@@ -102,67 +109,19 @@ def convex_steps(  # type: ignore[no-untyped-def]
                 due += 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def _multiply(matrix, x, out):  # type: ignore[no-untyped-def]
+    for a in range(x.size):
+        total = 0.0
+        for b in range(x.size):
+            total += matrix[a, b] * x[b]
+        out[a] = total
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def greedy_point(t, view, rng, x):  # type: ignore[no-untyped-def]
     """Choose as `EpsilonGreedy.select` does; the parameters are epsilon_1, epsilon_2, ..."""
     if rng.random() < view.parameters[t - 1]:
-        x[:] = view.basis[int(rng.random() * view.basis.shape[0])]
+        copy(view.basis[int(rng.random() * view.basis.shape[0])], x)
     else:
         support(view.region, view.aim, x)
-
-
-@njit(nogil=True)
-def _score(view, radius, x, gradient):  # type: ignore[no-untyped-def]
-    """Return the optimistic score of x and fill its gradient."""
-    d = x.size
-    score, square = 0.0, 0.0
-    for a in range(d):
-        product = 0.0
-        for b in range(d):
-            product += view.inverse[a, b] * x[b]
-        gradient[a] = product
-        square += product * x[a]
-        score += view.aim[a] * x[a]
-    width = math.sqrt(max(square, 0.0))
-    factor = radius / width if width > 0.0 else radius
-    for a in range(d):
-        gradient[a] = view.aim[a] + factor * gradient[a]
-    return score + radius * width
-
-
-@njit(nogil=True)
-def optimistic_point(t, view, rng, x):  # type: ignore[no-untyped-def]
-    """Choose as `Ellipsoidal.select` does, by repeated support points from the same starts."""
-    radius = view.parameters[t - 1]
-    d = x.size
-    count = view.starts.shape[0] + 1
-    X = np.empty((count, d))
-    gradients = np.empty((count, d))
-    heights = np.empty(count)
-    gains = np.zeros(count)
-    going = np.ones(count, np.bool_)
-    X[:-1] = view.starts
-    support(view.region, view.aim, X[-1])
-    for k in range(count):
-        heights[k] = _score(view, radius, X[k], gradients[k])
-    top = heights.max()
-    for _ in range(1000):
-        for k in range(count):
-            if going[k]:
-                support(view.region, gradients[k], X[k])
-                height = _score(view, radius, X[k], gradients[k])
-                gains[k] = height - heights[k]
-                heights[k] = height
-        top = heights.max()
-        moved = False
-        for k in range(count):
-            if going[k]:
-                reachable = heights[k] + 100.0 * gains[k] >= top
-                going[k] = gains[k] > 1e-10 * abs(top) and reachable
-                moved = moved or going[k]
-        if not moved:
-            break
-    best = 0
-    while heights[best] < top - 1e-9 * abs(top):
-        best += 1
-    x[:] = X[best]

@@ -11,13 +11,15 @@ import numpy as np
 from numba import njit
 
 from projbandits.simulation.kernels.common import LANES, argmax, bind, direction, move, products
+from projbandits.simulation.kernels.philox import begin, normal, uniform
 
 NEGLIGIBLE = -math.log(1e-18)
 DEPTH = 70  # a block of 2^63 steps halves 63 times
+NOISE, COINS = 1, 2
 
 
-@njit(nogil=True)
-def next_exploration(t, last, scale, exponent, rng):  # type: ignore[no-untyped-def]
+@njit(nogil=True, error_model="numpy")
+def next_exploration(t, last, scale, exponent, coins):  # type: ignore[no-untyped-def]
     """Return the first step from t on that explores, or last + 1, for min(1, scale / t^exponent).
 
     Thinning: propose by a geometric jump with the epsilon at hand, which bounds all later ones,
@@ -28,17 +30,17 @@ def next_exploration(t, last, scale, exponent, rng):  # type: ignore[no-untyped-
         if bound <= 0.0:
             return last + 1
         if bound < 1.0:
-            jump = math.log(1.0 - rng.random()) / math.log1p(-bound)
+            jump = math.log(1.0 - uniform(coins)) / math.log1p(-bound)
             if jump > last - t:
                 return last + 1
             t += int(jump)
-        if rng.random() * bound < min(1.0, scale / math.pow(t, exponent)):
+        if uniform(coins) * bound < min(1.0, scale / math.pow(t, exponent)):
             return t
         t += 1
     return last + 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy")
 def lead(scores, slopes, i):  # type: ignore[no-untyped-def]
     """Return the interval of c in which arm i leads, and whether each end is excluded.
 
@@ -65,8 +67,8 @@ def lead(scores, slopes, i):  # type: ignore[no-untyped-def]
     return low, high, low_open, high_open
 
 
-@njit(nogil=True)
-def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, rng):  # type: ignore[no-untyped-def]
+@njit(nogil=True, error_model="numpy")
+def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, noise):  # type: ignore[no-untyped-def]
     """Pull one arm until c = S / (1 + m q) leaves [low, high], at most `most` times.
 
     Returns the number of pulls m and the sum S of what they brought beyond the prediction.
@@ -76,7 +78,7 @@ def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, rng)
     m, S = 0, 0.0
     top = 0
     ends[0] = most
-    sums[0] = most * drift + sd * math.sqrt(most) * rng.standard_normal()
+    sums[0] = most * drift + sd * math.sqrt(most) * normal(noise)
     while top >= 0:
         end, T = ends[top], sums[top]
         width = end - m
@@ -107,11 +109,12 @@ def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, rng)
         spread = sd * math.sqrt(half * ((width - half) / width))
         top += 1
         ends[top] = m + half
-        sums[top] = S + (T - S) * (half / width) + spread * rng.standard_normal()
+        sums[top] = S + (T - S) * (half / width) + spread * normal(noise)
     return m, S
 
 
-def _events(  # type: ignore[no-untyped-def]
+@njit(nogil=True, error_model="numpy")
+def play(  # type: ignore[no-untyped-def]
     penalty,
     learn,
     aim_T,
@@ -124,8 +127,8 @@ def _events(  # type: ignore[no-untyped-def]
     return_gaps,
     is_best,
     sd,
-    noise_rng,
-    rng,
+    noise,
+    coins,
     steps,
     out,
     pulls,
@@ -147,8 +150,10 @@ def _events(  # type: ignore[no-untyped-def]
     lanes = np.empty(LANES)
     ends = np.empty(DEPTH, np.int64)
     sums = np.empty(DEPTH)
-    inverse[:] = np.eye(d) / penalty
     theta[:] = 0.0
+    inverse[:] = 0.0  # and no array assigned to it: what could go wrong there is slow to compile
+    for a in range(d):
+        inverse[a, a] = 1.0 / penalty
     pulls[:] = 0
     totals[:] = 0.0
     regret, return_regret, best_plays = 0.0, 0.0, 0
@@ -159,14 +164,14 @@ def _events(  # type: ignore[no-untyped-def]
     while t <= horizon:
         if tau < t:
             if exponent >= 0.0:
-                tau = next_exploration(t, horizon, scale, exponent, rng)
+                tau = next_exploration(t, horizon, scale, exponent, coins)
             elif drawn < explorations.size:
                 tau = explorations[drawn]
                 drawn += 1
             else:
                 tau = horizon + 1
         if t == tau:
-            i = basis[int(rng.random() * basis.size)]
+            i = basis[int(uniform(coins) * basis.size)]
             most = 1
         else:
             i = argmax(scores, lanes)
@@ -174,11 +179,11 @@ def _events(  # type: ignore[no-untyped-def]
         q, p = direction(inverse, theta, learn[i], v)
         products(aim_T, v, slopes)
         if most == 1:
-            m, S = 1, means[i] - p + sd * noise_rng.standard_normal()
+            m, S = 1, means[i] - p + sd * normal(noise)
         else:
             low, high, low_open, high_open = lead(scores, slopes, i)
             m, S = stretch(
-                most, means[i] - p, sd, q, low, high, low_open, high_open, ends, sums, noise_rng
+                most, means[i] - p, sd, q, low, high, low_open, high_open, ends, sums, noise
             )
         c = S / (1.0 + m * q)
         move(inverse, theta, c, m / (1.0 + m * q), v, u)
@@ -196,6 +201,54 @@ def _events(  # type: ignore[no-untyped-def]
         return_regret += return_gaps[i] * m
         best_plays += m if is_best[i] else 0
         t += m
+
+
+def _events(  # type: ignore[no-untyped-def]
+    penalty,
+    learn,
+    aim_T,
+    basis,
+    scale,
+    exponent,
+    explorations,
+    means,
+    gaps,
+    return_gaps,
+    is_best,
+    sd,
+    key,
+    trials,
+    steps,
+    out,
+    pulls,
+    totals,
+    inverse,
+    theta,
+):
+    """Play trials one after another; each argument from `learn` on has a row a trial."""
+    for n in range(trials.size):
+        play(
+            penalty,
+            learn[n],
+            aim_T[n],
+            basis[n],
+            scale,
+            exponent,
+            explorations[n],
+            means[n],
+            gaps[n],
+            return_gaps[n],
+            is_best[n],
+            sd[n],
+            begin(key, trials[n], NOISE),
+            begin(key, trials[n], COINS),
+            steps,
+            out[n],
+            pulls[n],
+            totals[n],
+            inverse[n],
+            theta[n],
+        )
 
 
 events = bind(_events, "events")

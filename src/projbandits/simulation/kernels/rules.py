@@ -12,11 +12,12 @@ from typing import Any
 from numba import njit
 
 from projbandits.simulation.kernels.common import argmax, bind
-from projbandits.simulation.kernels.convex import convex_steps, greedy_point, optimistic_point
+from projbandits.simulation.kernels.convex import convex_steps, greedy_point
+from projbandits.simulation.kernels.optimism import optimistic_point
 from projbandits.simulation.kernels.steps import steps
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def greedy_rule(t, view, rng):  # type: ignore[no-untyped-def]
     """Choose as `EpsilonGreedy.select` does; the parameters are epsilon_1, epsilon_2, ..."""
     if rng.random() < view.parameters[t - 1]:
@@ -24,7 +25,7 @@ def greedy_rule(t, view, rng):  # type: ignore[no-untyped-def]
     return argmax(view.scores, view.lanes)
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def optimistic_rule(t, view, rng):  # type: ignore[no-untyped-def]
     """Choose as `Ellipsoidal.select` does; the parameters are the radii of steps 1, 2, ..."""
     radius = view.parameters[t - 1]
@@ -39,7 +40,7 @@ def bind_rule(loop: Callable[..., Any], function: Callable[..., Any]) -> Any:
     return bind(loop, f"{loop.__name__}_with_{function.__name__}", keep=False, rule=rule)
 
 
-greedy_steps = bind(steps, "greedy_steps", rule=greedy_rule)
-optimistic_steps = bind(steps, "optimistic_steps", rule=optimistic_rule)
-greedy_points = bind(convex_steps, "greedy_points", rule=greedy_point)
-optimistic_points = bind(convex_steps, "optimistic_points", rule=optimistic_point)
+greedy_steps = bind(steps, "greedy_steps", allocates=False, rule=greedy_rule)
+optimistic_steps = bind(steps, "optimistic_steps", allocates=False, rule=optimistic_rule)
+greedy_points = bind(convex_steps, "greedy_points", allocates=False, rule=greedy_point)
+optimistic_points = bind(convex_steps, "optimistic_points", allocates=False, rule=optimistic_point)

@@ -50,16 +50,37 @@ class View(NamedTuple):
     lanes: Array
 
 
+def finite_view(
+    penalty: float, learn: Array, aim: Array, basis: NDArray[np.int64], parameters: Array
+) -> View:
+    """Return the view of a trial that is about to begin."""
+    K, d = learn.shape
+    squares = np.zeros(K)
+    for column in learn.T:
+        squares += column * column / penalty
+    return View(
+        np.zeros(K),
+        squares,
+        np.eye(d) / penalty,
+        np.zeros(d),
+        learn,
+        aim,
+        basis,
+        parameters,
+        np.empty(K),
+        np.empty(LANES),
+    )
+
+
 def steps(  # type: ignore[no-untyped-def]
+    view,
+    room,
+    moved,
+    recent,
     widths,
     same,
-    penalty,
-    learn,
     learn_T,
-    aim,
     aim_T,
-    basis,
-    parameters,
     means,
     gaps,
     return_gaps,
@@ -71,38 +92,26 @@ def steps(  # type: ignore[no-untyped-def]
     checkpoints,
     horizon,
     stop,
-    window,
     out,
 ):
-    """Play one trial and fill `out` (3 x checkpoints); return the last share of best plays."""
-    K, d = learn.shape
-    inverse = np.eye(d) / penalty
-    theta = np.zeros(d)
-    scores = np.zeros(K)
-    squares = np.zeros(K)
-    v = np.empty(d)
-    u = np.empty(d)
-    moved = np.empty(K)
-    view = View(
-        scores,
-        squares,
-        inverse,
-        theta,
-        learn,
-        aim,
-        basis,
-        parameters,
-        np.empty(K),
-        np.empty(LANES),
+    """Play one trial and fill `out` (3 x checkpoints); return the last share of best plays.
+
+    `room` (2 x d) and `moved` (K) are scratch, `recent` is False for as many steps as are counted.
+    """
+    scores, squares, inverse, theta, learn = (
+        view.scores,
+        view.squares,
+        view.inverse,
+        view.theta,
+        view.learn,
     )
-    for a in range(d):
-        for j in range(K):
-            squares[j] += learn_T[a, j] * learn_T[a, j] / penalty
-    recent = np.zeros(window, np.bool_)
+    v, u = room[0], room[1]
+    K, window = scores.size, recent.size
     best_plays = 0
     regret = 0.0
     return_regret = 0.0
     due = 0
+    slot = 0
     for t in range(1, horizon + 1):
         if t % 4096 == 0 and stop[0]:
             break
@@ -122,7 +131,7 @@ def steps(  # type: ignore[no-untyped-def]
                 squares[j] = max(squares[j] - w * moved[j] * moved[j], 0.0)
         regret += gaps[i]
         return_regret += return_gaps[i]
-        slot = t % window
+        slot = slot + 1 if slot + 1 < window else 0
         best_plays += int(is_best[i]) - int(recent[slot])
         recent[slot] = is_best[i]
         if t == checkpoints[due]:

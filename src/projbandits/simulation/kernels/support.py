@@ -28,9 +28,12 @@ class Region(NamedTuple):
         The ellipsoid's half-axes, or the box's upper bounds.
     axes : ndarray of shape (d, d)
         The directions of the ellipsoid's axes, one a column.
-    warm : ndarray of shape (2,)
-        For the entropy ball: the root of its last support point, where Newton starts next, and
-        the largest root there can be.
+    most : float
+        The largest root there can be on the entropy ball.
+    roots : ndarray of shape (m,)
+        Of the entropy ball's last support point in each slot: where the search for the next starts.
+    room : ndarray of shape (2, d)
+        Room to work in.
     """
 
     kind: int
@@ -38,14 +41,16 @@ class Region(NamedTuple):
     center: Array
     lengths: Array
     axes: Array
-    warm: Array
+    most: float
+    roots: Array
+    room: Array
 
 
-@njit(nogil=True)
-def support(region, c, x):  # type: ignore[no-untyped-def]
-    """Fill x with the support point in direction c."""
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def support(region, c, x, slot=0):  # type: ignore[no-untyped-def]
+    """Fill x with the support point in direction c; calls in one slot have similar directions."""
     if region.kind == ENTROPY:
-        _entropy(region.size, region.warm, c, x)
+        _entropy(region, c, x, slot)
     elif region.kind == BALL:
         _unit(c, x)
         for a in range(c.size):
@@ -58,7 +63,7 @@ def support(region, c, x):  # type: ignore[no-untyped-def]
             x[a] = high if c[a] > 0 else (low if c[a] < 0 else (low + high) / 2)
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def _unit(c, x):  # type: ignore[no-untyped-def]
     largest = 0.0
     for a in range(c.size):
@@ -75,16 +80,15 @@ def _unit(c, x):  # type: ignore[no-untyped-def]
         x[a] /= length
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy", forceinline=True)
 def _ellipsoid(region, c, x):  # type: ignore[no-untyped-def]
     d = c.size
-    along = np.zeros(d)
-    for a in range(d):
-        for b in range(d):
-            along[b] += c[a] * region.axes[a, b]
+    along, unit = region.room[0], region.room[1]
     for b in range(d):
-        along[b] *= region.lengths[b]
-    unit = np.empty(d)
+        total = 0.0
+        for a in range(d):
+            total += c[a] * region.axes[a, b]
+        along[b] = total * region.lengths[b]
     _unit(along, unit)
     for a in range(d):
         x[a] = region.center[a]
@@ -92,10 +96,11 @@ def _ellipsoid(region, c, x):  # type: ignore[no-untyped-def]
             x[a] += region.axes[a, b] * (unit[b] * region.lengths[b])
 
 
-@njit(nogil=True)
-def _entropy(bound, warm, c, x):  # type: ignore[no-untyped-def]
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def _entropy(region, c, x, slot):  # type: ignore[no-untyped-def]
     """Fill x = exp(c s - 1) at the root s of sum exp(c s - 1) (c s - 1) = bound."""
     d = c.size
+    bound, scaled = region.size, region.room[0]
     largest, nearest, zeros = -np.inf, -np.inf, 0
     for a in range(d):
         largest = max(largest, c[a])
@@ -108,31 +113,49 @@ def _entropy(bound, warm, c, x):  # type: ignore[no-untyped-def]
             x[a] = math.exp(-1.0) if c[a] == 0.0 and bound < 0.0 else 0.0
         return
     scale = largest if largest > 0.0 else -nearest
+    for a in range(d):
+        scaled[a] = max(c[a] / scale, -1e100)  # its cube is still finite
     low, high, s = 0.0, np.inf, 1.0
     if largest > 0.0:
-        s, high = warm
+        s, high = region.roots[slot], region.most
+    change = 0.0
     for _ in range(200):
-        excess, slope = -bound, 0.0
+        excess, slope, bend = -bound, 0.0, 0.0
         for a in range(d):
-            u = max((c[a] / scale) * s - 1.0, -800.0)
-            e = math.exp(u)
-            excess += e * u
-            slope += e * (c[a] / scale) * (c[a] / scale)
+            k = scaled[a]
+            u = max(k * s - 1.0, -800.0)
+            x[a] = math.exp(u)
+            excess += x[a] * u
+            slope += x[a] * k * k
+            bend += x[a] * k * k * k
         if excess > 0.0:
             high = s
         else:
             low = s
-        step = excess / (s * slope)
-        newton = s - step
-        if low <= newton <= high:
-            s = newton
-        elif high < np.inf:
-            s = (low + high) / 2.0
-        else:
-            s = 2.0 * low
-        if abs(step) <= 1e-9 * s:
-            break
+        # Halley's step: Newton's, corrected by how the slope s * slope changes on the way.
+        newton = -excess / (s * slope)
+        turn = 0.5 * newton * (1.0 / s + bend / slope)
+        change = newton / (1.0 + turn) if abs(turn) < 0.5 else newton
+        if low <= s + change <= high:
+            s += change
+            # Halley's error is the cube of its step: after one this small it is 1e-11.
+            if abs(change) <= 2e-4 * s:
+                break
+            continue
+        s = (low + high) / 2.0 if high < np.inf else 2.0 * low
     if largest > 0.0:
-        warm[0] = s
+        region.roots[slot] = s
     for a in range(d):
-        x[a] = math.exp(max((c[a] / scale) * s - 1.0, -800.0))
+        # exp at the new root from exp at the last s, by its series: the change is that small.
+        y = scaled[a] * change
+        x[a] *= 1.0 + y * (1.0 + y * (0.5 + y / 6.0))
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def stretch(region, c, slot):  # type: ignore[no-untyped-def]
+    """Return s, as x = exp(c s - 1) for the last support point in a slot; 0 if it is not such."""
+    largest = 0.0
+    if region.kind == ENTROPY:
+        for a in range(c.size):
+            largest = max(largest, c[a])
+    return region.roots[slot] / largest if largest > 0.0 else 0.0

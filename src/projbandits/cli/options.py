@@ -1,0 +1,21 @@
+"""Options and arguments that several commands share."""
+
+from typing import Annotated
+
+import typer
+
+Problem = Annotated[
+    str, typer.Argument(metavar="PROBLEM", help="Such as random_arms or 'random_arms(d=10, u=5)'.")
+]
+Trials = Annotated[int, typer.Option(help="How many worlds.")]
+Horizon = Annotated[int, typer.Option(help="How many steps in each world.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.")]
+Engine = Annotated[str, typer.Option(help="auto, events, compiled or reference.")]
+Threads = Annotated[
+    int | None, typer.Option(help="How many threads of this machine.", show_default="all cores")
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(help="The address of a Dask scheduler to run on, such as tcp://10.0.0.1:8786."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]

@@ -1,0 +1,55 @@
+"""The command that reproduces the paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from projbandits.cli import options
+
+
+def reproduce(
+    figures: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FIGURE ...]", help="Such as fig-a fig-wine; all by default."),
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="How many worlds.", show_default="2000")
+    ] = None,
+    horizon: Annotated[
+        int | None, typer.Option(help="How many steps in each world.", show_default="10000")
+    ] = None,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    cluster: options.Cluster = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write.", show_default="out, or out-quick")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small size, to see how it goes within seconds.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Run the paper's experiments, draw its figures, and say which of its claims hold.
+
+    Everything goes to a folder, with report.html as the place to start. Stopped for whatever
+    reason, the same command continues. A folder that holds another run is refused.
+    """
+    import pandas as pd
+
+    from projbandits.cli.output import show
+    from projbandits.paper import QUICK
+    from projbandits.paper import reproduce as run
+    from projbandits.simulation.workers import workers
+
+    size: dict[str, Any] = dict(QUICK) if quick else {}
+    size |= {k: v for k, v in (("trials", trials), ("horizon", horizon)) if v is not None}
+    folder = Path("out-quick" if quick else "out") if out is None else out
+    with workers(threads, cluster) as executor:
+        done = run(figures or (), **size, seed=seed, out=folder, executor=executor)
+    rows = [(claim.name, verdict.outcome, claim.text) for claim, verdict in done.verdicts.items()]
+    frame = pd.DataFrame(rows, columns=["claim", "verdict", "text"]).set_index("claim")
+    show(frame, as_json=json, title="What the paper claims, and what these results say")
+    typer.echo(f"report: {done.report}", err=True)
