@@ -22,11 +22,25 @@ from projbandits.arms import (
 from projbandits.results import Result
 from projbandits.ridge import Ridge
 from projbandits.simulation import simulate
-from projbandits.strategies import CURSE, GENTRY, REGRET, UE, Choice, ProjectedUE, State, Strategy
+from projbandits.strategies import (
+    CURSE,
+    EIIDS,
+    GENTRY,
+    REGRET,
+    UE,
+    Choice,
+    DirectedIDS,
+    EIRatio,
+    ProjectedTS,
+    ProjectedUE,
+    State,
+    Strategy,
+)
 from projbandits.subspace import Subspace
 
 __all__ = [
     "CURSE",
+    "EIIDS",
     "GENTRY",
     "REGRET",
     "UE",
@@ -35,10 +49,13 @@ __all__ = [
     "Box",
     "Choice",
     "DecisionSet",
+    "DirectedIDS",
+    "EIRatio",
     "Ellipsoid",
     "EntropyBall",
     "FiniteArms",
     "Polytope",
+    "ProjectedTS",
     "ProjectedUE",
     "Result",
     "Ridge",

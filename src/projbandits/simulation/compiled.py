@@ -17,9 +17,17 @@ from projbandits.problems import Bernoulli, Gaussian, Uniform, World
 from projbandits.results import FOUND_BEST_SHARE, FOUND_BEST_WINDOW
 from projbandits.simulation.records import Record
 from projbandits.simulation.tables import Tables
-from projbandits.strategies import LinearStrategy, Strategy
+from projbandits.strategies import (
+    EIIDS,
+    DirectedIDS,
+    EIRatio,
+    LinearStrategy,
+    ProjectedTS,
+    Strategy,
+)
 from projbandits.strategies.ellipsoid import Ellipsoidal
 from projbandits.strategies.greedy import EpsilonGreedy
+from projbandits.strategies.ids import DRAWS, Believing, normal_table
 
 NOISES = (Gaussian, Uniform, Bernoulli)
 LARGEST = 1e8
@@ -40,8 +48,8 @@ class CompiledRule(NamedTuple):
         and fills x. `kernels.steps.View` and `kernels.convex.ConvexView` say what it may look at.
     parameters : ndarray
         What the function finds in `view.parameters`.
-    widths : bool
-        Whether it looks at `view.squares`.
+    widths, inside : bool
+        Whether it looks at `view.squares`, and at `view.inside`, for which it needs the squares.
     basis : str
         How D_k is chosen.
     """
@@ -49,6 +57,7 @@ class CompiledRule(NamedTuple):
     function: Callable[..., Any]
     parameters: Array
     widths: bool = False
+    inside: bool = False
     basis: str = "pivoted-qr"
 
 
@@ -76,6 +85,8 @@ def why_not(world: World, strategy: Strategy) -> str | None:
 
 def unchanged_family(strategy: LinearStrategy) -> type[LinearStrategy] | None:
     """Return the family of the library whose choice this strategy makes unchanged."""
+    if type(strategy) in (EIIDS, EIRatio, DirectedIDS, ProjectedTS):
+        return type(strategy)
     for family in (EpsilonGreedy, Ellipsoidal):
         if isinstance(strategy, family) and type(strategy).select is family.select:
             return family
@@ -114,19 +125,18 @@ def _run_finite(
 ) -> Record:
     from projbandits.simulation.kernels.steps import finite_view
 
-    learn, learn_T = tables.whole if strategy.learns_on == "arm" else tables.projected
-    aim, aim_T = tables.whole if strategy.aims_at == "return" else tables.projected
-    K, d = learn.shape
+    learn = tables.whole if strategy.learns_on == "arm" else tables.projected
+    aim = tables.whole if strategy.aims_at == "return" else tables.projected
+    K, d = learn[0].shape
+    B = tables.world.subspace.basis if rule.inside else np.empty((d, 0))
     out = np.empty((3, len(checkpoints)))
     share = _loop(rule.function, finite=True)(
-        finite_view(strategy.ridge, learn, aim, tables.basis(rule.basis), rule.parameters),
+        finite_view(strategy.ridge, learn, aim, tables.basis(rule.basis), rule.parameters, B),
         np.empty((2, d)),
         np.empty(K),
         np.zeros(FOUND_BEST_WINDOW, np.bool_),
         rule.widths,
         learn is aim,
-        learn_T,
-        aim_T,
         tables.means,
         tables.gaps,
         tables.return_gaps,
@@ -163,13 +173,14 @@ def _run_convex(
         arms.spanning_points,
         _region(arms),
         rule.parameters,
+        world.subspace,
+        1 + DRAWS + arms.rank if rule.inside else 0,
     )
     _loop(rule.function, finite=False)(
         view,
         np.empty((4, arms.d)),
         learns_whole,
         aims_whole,
-        world.subspace.matrix,
         world.theta,
         world.subspace.project(world.theta),
         world.best_return,
@@ -192,9 +203,28 @@ def _rule(strategy: LinearStrategy, arms: DecisionSet, horizon: int) -> Compiled
         k = len(arms.basis_arms(strategy.basis))
         coins = epsilons(strategy, k, arms.size, horizon)
         return CompiledRule(EpsilonGreedy.select, coins, basis=strategy.basis)
+    if isinstance(strategy, Believing):
+        return _believing(strategy, arms)
     assert isinstance(strategy, Ellipsoidal)
     radii = _radii(strategy, arms.d, arms.size, horizon)
     return CompiledRule(Ellipsoidal.select, radii, widths=True)
+
+
+def _believing(strategy: Believing, arms: DecisionSet) -> CompiledRule:
+    """Return a rule whose parameters are sigma or 0, lambda, one more, and the normal numbers."""
+    function: Callable[..., Any] = type(strategy).select
+    more = 0.0
+    if isinstance(strategy, EIIDS):
+        function = EIIDS.prospect
+    elif isinstance(strategy, DirectedIDS):
+        function = DirectedIDS.prospect
+        more = strategy.bound if strategy.radius == "published" else 0.0
+    elif isinstance(strategy, EIRatio):
+        more = float(strategy.horizon)
+    parameters = np.array([strategy.noise or 0.0, strategy.ridge, more])
+    if not isinstance(arms, FiniteArms):
+        parameters = np.concatenate([parameters, normal_table(arms.d).ravel()])
+    return CompiledRule(function, parameters, widths=True, inside=True)
 
 
 @lru_cache(maxsize=32)
@@ -212,9 +242,17 @@ def _radii(strategy: Ellipsoidal, d: int, size: float, horizon: int) -> Array:
 @lru_cache(maxsize=64)
 def _loop(function: Callable[..., Any], finite: bool) -> Any:
     """Return the compiled loop around a rule; the library's own are kept on disk."""
-    from projbandits.simulation.kernels import convex, rules, steps
+    from projbandits.simulation.kernels import convex, ids_points, ids_rules, rules, steps
 
     own = {
+        (EIIDS.prospect, True): ids_rules.eiids_steps,
+        (EIRatio.select, True): ids_rules.eiratio_steps,
+        (DirectedIDS.prospect, True): ids_rules.directed_steps,
+        (ProjectedTS.select, True): ids_rules.thompson_steps,
+        (EIIDS.prospect, False): ids_points.eiids_points,
+        (EIRatio.select, False): ids_points.eiratio_points,
+        (DirectedIDS.prospect, False): ids_points.directed_points,
+        (ProjectedTS.select, False): ids_points.thompson_points,
         (EpsilonGreedy.select, True): rules.greedy_steps,
         (EpsilonGreedy.select, False): rules.greedy_points,
         (Ellipsoidal.select, True): rules.optimistic_steps,

@@ -1,16 +1,23 @@
 """The strategies: each is three answers over shared parts."""
 
 from projbandits.strategies.base import Choice, LinearStrategy, State, Strategy
+from projbandits.strategies.directed import DirectedIDS
 from projbandits.strategies.ellipsoid import UE, ProjectedUE
 from projbandits.strategies.greedy import CURSE, GENTRY, REGRET
+from projbandits.strategies.improvement import EIIDS, EIRatio
+from projbandits.strategies.thompson import ProjectedTS
 
 __all__ = [
     "CURSE",
+    "EIIDS",
     "GENTRY",
     "REGRET",
     "UE",
     "Choice",
+    "DirectedIDS",
+    "EIRatio",
     "LinearStrategy",
+    "ProjectedTS",
     "ProjectedUE",
     "State",
     "Strategy",

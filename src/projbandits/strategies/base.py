@@ -43,6 +43,8 @@ class State(NamedTuple):
 class Choice:
     """What a strategy chose, and the probability with which it chose it.
 
+    The probability is nan where a strategy cannot tell it.
+
     Examples
     --------
     >>> import numpy as np, projbandits as pb

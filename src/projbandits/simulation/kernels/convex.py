@@ -8,9 +8,11 @@ import numpy as np
 from numba import njit
 
 from projbandits._checks import Array
-from projbandits.simulation.kernels.common import copy, direction, move, observe
+from projbandits.simulation.kernels.common import LANES, copy, direction, move, observe
+from projbandits.simulation.kernels.ids import Inside, Room, ids_room, inside
 from projbandits.simulation.kernels.optimism import Search, search_room
 from projbandits.simulation.kernels.support import Region, support
+from projbandits.subspace import Subspace
 
 
 class ConvexView(NamedTuple):
@@ -30,6 +32,16 @@ class ConvexView(NamedTuple):
         What the strategy passed on.
     search : Search
         Room to work in.
+    projection : ndarray of shape (d, d)
+        P_U.
+    residual : ndarray of shape (1,)
+        `Ridge.residual`: what the estimate could not explain.
+    candidates, scores, squares : ndarray of shape (n, d), (n,) and (n,)
+        Room for points that a rule proposes, what they score and their squared widths.
+    inside, room : Inside and Room
+        Room for the belief about them in coordinates of U, and to work in.
+    lanes : ndarray of shape (8,)
+        Room for `argmax`.
     """
 
     inverse: Array
@@ -40,17 +52,50 @@ class ConvexView(NamedTuple):
     region: Region
     parameters: Array
     search: Search
+    projection: Array
+    residual: Array
+    candidates: Array
+    scores: Array
+    squares: Array
+    inside: Inside
+    room: Room
+    lanes: Array
 
 
 def convex_view(
-    aims_whole: bool, penalty: float, basis: Array, starts: Array, region: Region, parameters: Array
+    aims_whole: bool,
+    penalty: float,
+    basis: Array,
+    starts: Array,
+    region: Region,
+    parameters: Array,
+    subspace: Subspace,
+    proposals: int,
 ) -> ConvexView:
-    """Return the view of a trial that is about to begin."""
+    """Return the view of a trial that is about to begin, with room for that many candidates."""
     d = basis.shape[1]
+    B = subspace.basis if proposals else np.empty((d, 0))
     theta = np.zeros(d)
     aim = theta if aims_whole else np.zeros(d)
     search = search_room(len(starts) + 1, d)
-    return ConvexView(np.eye(d) / penalty, theta, aim, basis, starts, region, parameters, search)
+    return ConvexView(
+        np.eye(d) / penalty,
+        theta,
+        aim,
+        basis,
+        starts,
+        region,
+        parameters,
+        search,
+        subspace.matrix,
+        np.zeros(1),
+        np.zeros((proposals, d)),
+        np.zeros(proposals),
+        np.zeros(proposals),
+        inside(B, np.zeros((d, proposals)), penalty),
+        ids_room(proposals, d),
+        np.empty(LANES),
+    )
 
 
 def convex_steps(  # type: ignore[no-untyped-def]
@@ -58,7 +103,6 @@ def convex_steps(  # type: ignore[no-untyped-def]
     room,
     learns_whole,
     aims_whole,
-    projection,
     theta_true,
     wanted,
     best_return,
@@ -94,12 +138,14 @@ def convex_steps(  # type: ignore[no-untyped-def]
             reward += x[a] * wanted[a]
         observed = observe(noise, mean, scale, noise_rng)
         if not learns_whole:
-            _multiply(projection, x, f)
+            _multiply(view.projection, x, f)
         q, p = direction(inverse, theta, f, v)
         w = 1.0 / (1.0 + q)
-        move(inverse, theta, (observed - p) * w, w, v, u)
+        c = (observed - p) * w
+        view.residual[0] += c * (observed - p)
+        move(inverse, theta, c, w, v, u)
         if not aims_whole:
-            _multiply(projection, theta, aim)
+            _multiply(view.projection, theta, aim)
         regret += best_reward - reward
         return_regret += best_return - mean
         if t == checkpoints[due]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array
 from projbandits.simulation.kernels.common import LANES, direction, move, observe, products
+from projbandits.simulation.kernels.ids import Inside, Room, ids_room, inside, move_inside
 
 
 class View(NamedTuple):
@@ -30,12 +31,18 @@ class View(NamedTuple):
         V^-1 and theta-hat.
     learn, aim : ndarray of shape (K, d)
         The arms as they are learnt on (f_j) and aimed at (a_j).
+    learn_T, aim_T : ndarray of shape (d, K)
+        Their transposes.
+    residual : ndarray of shape (1,)
+        `Ridge.residual`: what the estimate could not explain.
     basis : ndarray of shape (k,)
         The rows of D_k.
     parameters : ndarray
         What the strategy passed on.
     scratch, lanes : ndarray of shape (K,) and (8,)
         Room to work in.
+    inside, room : Inside and Room
+        The belief in coordinates of U and room to work in, only for a rule that says so.
     """
 
     scores: Array
@@ -44,31 +51,50 @@ class View(NamedTuple):
     theta: Array
     learn: Array
     aim: Array
+    learn_T: Array
+    aim_T: Array
+    residual: Array
     basis: NDArray[np.int64]
     parameters: Array
     scratch: Array
     lanes: Array
+    inside: Inside
+    room: Room
 
 
 def finite_view(
-    penalty: float, learn: Array, aim: Array, basis: NDArray[np.int64], parameters: Array
+    penalty: float,
+    learn: tuple[Array, Array],
+    aim: tuple[Array, Array],
+    basis: NDArray[np.int64],
+    parameters: Array,
+    B: Array,
 ) -> View:
-    """Return the view of a trial that is about to begin."""
-    K, d = learn.shape
+    """Return the view of a trial that is about to begin.
+
+    Arms come with their transposes; B has a basis of U, or no columns if the rule does not look
+    inside of it.
+    """
+    K, d = learn[0].shape
     squares = np.zeros(K)
-    for column in learn.T:
+    for column in learn[1]:
         squares += column * column / penalty
     return View(
         np.zeros(K),
         squares,
         np.eye(d) / penalty,
         np.zeros(d),
-        learn,
-        aim,
+        learn[0],
+        aim[0],
+        learn[1],
+        aim[1],
+        np.zeros(1),
         basis,
         parameters,
         np.empty(K),
         np.empty(LANES),
+        inside(B, learn[1], penalty),
+        ids_room(K, d) if B.size else ids_room(0, 0),
     )
 
 
@@ -79,8 +105,6 @@ def steps(  # type: ignore[no-untyped-def]
     recent,
     widths,
     same,
-    learn_T,
-    aim_T,
     means,
     gaps,
     return_gaps,
@@ -105,6 +129,7 @@ def steps(  # type: ignore[no-untyped-def]
         view.theta,
         view.learn,
     )
+    learn_T, aim_T, residual = view.learn_T, view.aim_T, view.residual
     v, u = room[0], room[1]
     K, window = scores.size, recent.size
     best_plays = 0
@@ -120,6 +145,7 @@ def steps(  # type: ignore[no-untyped-def]
         q, p = direction(inverse, theta, learn[i], v)
         w = 1.0 / (1.0 + q)
         c = (observed - p) * w
+        residual[0] += c * (observed - p)
         move(inverse, theta, c, w, v, u)
         products(aim_T, v, moved)
         for j in range(K):
@@ -129,6 +155,8 @@ def steps(  # type: ignore[no-untyped-def]
                 products(learn_T, v, moved)
             for j in range(K):
                 squares[j] = max(squares[j] - w * moved[j] * moved[j], 0.0)
+            if view.inside.basis.shape[1] > 0:
+                move_inside(view.inside, w, v, moved, u)
         regret += gaps[i]
         return_regret += return_gaps[i]
         slot = slot + 1 if slot + 1 < window else 0

@@ -1,0 +1,87 @@
+"""Information-directed sampling for linear partial monitoring, after Kirschner et al. (2020)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from projbandits._checks import one_of, positive
+from projbandits.strategies.base import State
+from projbandits.strategies.belief import Belief
+from projbandits.strategies.ids import InformationDirected, Prospect, first_largest
+from projbandits.strategies.improvement import deviations, return_variance
+
+RADII = ("practical", "published")
+
+
+def directed(belief: Belief, radius: float) -> Prospect:
+    """Return gaps from a confidence radius, and information along the widest plausible difference.
+
+    With s_y the standard deviation of what is wanted of y beyond the greedy arm h, delta is the
+    largest mean_y - mean_h + radius s_y; of the y for which that is not negative, w is the one
+    with the largest s_y. The information of z is -log(1 - the squared correlation of w - h with
+    the return of z), twice what a pull of z tells of w - h.
+    """
+    h = int(belief.mean.argmax())
+    behind = belief.mean[h] - belief.mean
+    beyond = belief.target - belief.target[h]
+    s = deviations(belief, beyond, beyond @ belief.covariance, h)
+    above = radius * s - behind
+    w = first_largest(np.where(above >= 0, s, 0.0))
+    info = np.zeros(len(s))
+    if s[w] > 0:
+        covariance = belief.seen @ (belief.covariance @ beyond[w])
+        covariance[w] += belief.own[w]
+        covariance[h] -= belief.own[h]
+        info = -np.log1p(-(covariance**2) / (s[w] ** 2 * return_variance(belief)))
+    return Prospect(h, float(above.max()) + behind, info)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DirectedIDS(InformationDirected):
+    """Directed information: the strategy with published guarantees (Kirschner et al., COLT 2020).
+
+    Parameters
+    ----------
+    radius : {"practical", "published"}
+        How many standard deviations a difference is taken to reach: sqrt(log(t) / 2), or
+        sqrt(4 log t + log det V - d log lambda) + sqrt(lambda) bound / sigma, which is what the
+        guarantee needs (at confidence 1 - 1/t^2) and far too wide in practice.
+    bound : float
+        A bound on |theta|, for the published radius.
+    noise : float, optional
+        sigma, the standard deviation of the noise; by default estimated, on the high side.
+    ridge : float
+        lambda, the weight of the L2 penalty.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> pb.DirectedIDS(radius="published", bound=2.0)
+    DirectedIDS(radius='published', bound=2.0)
+    """
+
+    radius: str = "practical"
+    bound: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("radius", self.radius, RADII)
+        object.__setattr__(self, "bound", positive("bound", self.bound))
+
+    def reach(self, state: State) -> float:
+        """Return the confidence radius in standard deviations."""
+        log_t = math.log(state.step)
+        if self.radius == "practical":
+            return math.sqrt(log_t / 2)
+        ridge = state.ridge
+        grown = float(np.linalg.slogdet(ridge.precision / ridge.penalty)[1])
+        return math.sqrt(4 * log_t + grown) + math.sqrt(ridge.penalty) * self.bound / self.sigma(
+            state
+        )
+
+    def prospect(self, state: State, belief: Belief) -> Prospect:
+        """Return the gap and the information of each arm."""
+        return directed(belief, self.reach(state))

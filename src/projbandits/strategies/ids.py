@@ -1,0 +1,160 @@
+"""Information-directed strategies: what they share.
+
+Each looks at a belief about some arms, and sees for each arm a *gap* (how much it may cost) and an
+*information* (how much it tells of which arm is best). Then it plays the greedy arm or one other,
+with the probability that minimises the squared expected gap per information.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from projbandits._checks import Array, positive
+from projbandits.arms import Arm, DecisionSet, FiniteArms
+from projbandits.strategies.base import Choice, LinearStrategy, State
+from projbandits.strategies.belief import Belief
+from projbandits.strategies.noise import cautious_noise
+
+DRAWS = 16
+"""How many draws of the belief propose a point of a convex set at each step."""
+TURNS = 64
+"""After so many steps the draws' normal numbers come again."""
+TIE = 1e-9
+"""What differs by less than this, relatively, differs by rounding: the first one is taken."""
+
+
+class Prospect(NamedTuple):
+    """What can be expected of some arms.
+
+    Parameters
+    ----------
+    greedy : int
+        The arm with the best mean.
+    gaps, info : ndarray of shape (K,)
+        How much each arm may cost, and how much it tells.
+    """
+
+    greedy: int
+    gaps: Array
+    info: Array
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Believing(LinearStrategy):
+    """A strategy that takes its estimate for the mean of a Gaussian belief.
+
+    Parameters
+    ----------
+    noise : float, optional
+        sigma, the standard deviation of the noise; by default estimated, on the high side.
+    """
+
+    noise: float | None = None
+
+    learns_on = "arm"
+    aims_at = "projection"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.noise is not None:
+            object.__setattr__(self, "noise", positive("noise", self.noise))
+
+    def sigma(self, state: State) -> float:
+        """Return the noise as given, or as estimated from the residuals."""
+        return cautious_noise(state.ridge) if self.noise is None else self.noise
+
+    def draws(self, state: State, normals: Array) -> Array:
+        """Return P_U theta for theta = theta-hat + sigma V^(-1/2) z, for each row z."""
+        root = np.linalg.cholesky(state.ridge.inverse)
+        thetas = state.ridge.theta + self.sigma(state) * normals @ root.T
+        return thetas @ state.projection
+
+    def candidates(self, state: State, arms: DecisionSet) -> list[Arm]:
+        """Return the arms to choose among.
+
+        On a convex set they are the greedy point, the support points of some draws of the belief,
+        and D_k. The draws come from a fixed table that turns with the step, not from the
+        generator: so the state determines the candidates, and probabilities are exact.
+        """
+        if isinstance(arms, FiniteArms):
+            return [arms.arm(i) for i in range(arms.size)]
+        start = state.step % TURNS * DRAWS
+        drawn = self.draws(state, normal_table(arms.d)[start : start + DRAWS])
+        return [arms.best(self.aim(state)), *(arms.best(c) for c in drawn), *arms.basis_arms()]
+
+    def belief(self, state: State, X: Array) -> Belief:
+        """Return what is believed of the arms in the rows of X."""
+        sigma = self.sigma(state)
+        # einsum sums every row in the same order, so equal arms have equal means and tie.
+        return Belief(
+            mean=np.einsum("ij,j->i", X, self.aim(state)),
+            target=np.einsum("ij,jk->ik", X, state.projection),
+            seen=X,
+            covariance=sigma**2 * state.ridge.inverse,
+            own=np.zeros(len(X)),
+            noise=sigma,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class InformationDirected(Believing):
+    """The greedy arm or one other, by the squared expected gap per information."""
+
+    @abstractmethod
+    def prospect(self, state: State, belief: Belief) -> Prospect:
+        """Return the gap and the information of each arm."""
+
+    def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
+        """Choose between the greedy arm and the best arm to mix it with."""
+        candidates = self.candidates(state, arms)
+        X = np.array([arm.x for arm in candidates])
+        prospect = self.prospect(state, self.belief(state, X))
+        other, p = two_actions(prospect)
+        if rng.random() < p:
+            return Choice(candidates[other], p)
+        return Choice(candidates[prospect.greedy], 1 - p)
+
+
+def two_actions(prospect: Prospect) -> tuple[int, float]:
+    """Return the arm j and the probability p with which to play it instead of the greedy arm h.
+
+    They minimise ((1-p) gap_h + p gap_j)^2 / ((1-p) info_h + p info_j). Where j tells more than h
+    that is convex in p, with its least at gap_h / (gap_j - gap_h) - 2 info_h / (info_j - info_h).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projbandits.strategies.ids import Prospect, two_actions
+    >>> two_actions(Prospect(0, gaps=np.array([1.0, 3.0]), info=np.array([0.0, 2.0])))
+    (1, 0.5)
+    """
+    h, gaps, info = prospect
+    costs, tells = gaps - gaps[h], info - info[h]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = np.where(costs > 0, gaps[h] / costs - 2 * info[h] / tells, 1.0)
+        p = np.where(tells > 0, p.clip(0, 1), 0.0)
+        ratio = (gaps[h] + p * costs) ** 2 / (info[h] + p * tells)
+    ratio = np.where(p > 0, ratio, np.inf if info[h] <= 0 else gaps[h] ** 2 / info[h])
+    j = first_least(ratio)
+    return j, float(p[j])
+
+
+def first_least(values: Array) -> int:
+    """Return the first position whose value is the least, up to rounding."""
+    return int((values <= values.min() * (1 + TIE)).argmax())
+
+
+def first_largest(values: Array) -> int:
+    """Return the first position whose value is the largest, up to rounding."""
+    return int((values >= values.max() * (1 - TIE)).argmax())
+
+
+@lru_cache(maxsize=16)
+def normal_table(d: int) -> Array:
+    """Return the normal numbers of the draws, a row for each."""
+    return np.random.default_rng(0).standard_normal((TURNS * DRAWS, d))

@@ -1,0 +1,52 @@
+"""Thompson sampling on the projection: a baseline that explores what does not matter, too."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from projbandits._checks import Array, integer
+from projbandits.arms import DecisionSet, FiniteArms
+from projbandits.strategies.base import Choice, State
+from projbandits.strategies.ids import Believing
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ProjectedTS(Believing):
+    """The best arm for one draw of the belief, theta ~ N(theta-hat, sigma^2 V^-1).
+
+    The probability of a choice has no closed form, so `Choice.probability` is nan; `shares`
+    estimates it where it is needed.
+
+    Parameters
+    ----------
+    noise : float, optional
+        sigma, the standard deviation of the noise; by default estimated, on the high side.
+    ridge : float
+        lambda, the weight of the L2 penalty.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> pb.ProjectedTS(noise=0.5)
+    ProjectedTS(noise=0.5)
+    """
+
+    def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
+        """Choose the arm with the best projection reward under the draw."""
+        drawn = self.draws(state, rng.standard_normal((1, arms.d)))
+        return Choice(arms.best(drawn[0]), math.nan)
+
+    def shares(
+        self, state: State, arms: FiniteArms, rng: np.random.Generator, draws: int = 1000
+    ) -> Array:
+        """Return an estimate of the probability of each arm, from fresh draws.
+
+        Its standard error is sqrt(p (1 - p) / draws).
+        """
+        draws = integer("draws", draws, least=1)
+        drawn = self.draws(state, rng.standard_normal((draws, arms.d)))
+        best = np.array([arms.best(c).index for c in drawn])
+        return np.bincount(best, minlength=arms.size) / draws
