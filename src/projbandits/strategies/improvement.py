@@ -40,7 +40,9 @@ def improvement(belief: Belief) -> Prospect:
     # The sum over y of weight_y (<g_y, x_z> + [z = y] own_y - [z = h] own_h)^2, expanded.
     weight = np.divide(density, 2 * s, out=np.zeros_like(s), where=unknown)
     A = (G * weight[:, None]).T @ G
-    told = np.einsum("ij,jk,ik->i", belief.seen, A, belief.seen, optimize=["einsum_path", (0, 1), (0, 1)])
+    told = np.einsum(
+        "ij,jk,ik->i", belief.seen, A, belief.seen, optimize=["einsum_path", (0, 1), (0, 1)]
+    )
     own = belief.own
     told += weight * own * (2 * np.einsum("ij,ij->i", G, belief.seen) + own)
     told[h] += own[h] * (own[h] * weight.sum() - 2 * weight @ (G @ belief.seen[h]))
@@ -58,9 +60,8 @@ def deviations(belief: Belief, beyond: Array, G: Array, h: int) -> Array:
 
 def return_variance(belief: Belief) -> Array:
     """Return the variance of the next return of each arm."""
-    turned = belief.seen @ belief.covariance
-    spread: Array = np.einsum("ij,ij->i", turned, belief.seen)
-    return spread + belief.own + belief.noise**2
+    spread: Array = belief.spread
+    return spread + belief.noise**2
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -76,6 +77,8 @@ class EIIDS(InformationDirected):
         sigma, the standard deviation of the noise; by default estimated, on the high side.
     ridge : float
         lambda, the weight of the L2 penalty.
+    arm_effects : float, "auto" or None
+        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
 
     Examples
     --------
@@ -104,6 +107,8 @@ class EIRatio(Believing):
         sigma, the standard deviation of the noise; by default estimated, on the high side.
     ridge : float
         lambda, the weight of the L2 penalty.
+    arm_effects : float, "auto" or None
+        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
 
     Examples
     --------

@@ -27,11 +27,14 @@ from numpy.typing import NDArray
 from projbandits._checks import Array
 from projbandits.strategies.belief import Belief
 
-RATIOS = np.concatenate([[0.0], np.geomspace(0.05, 5, 13)**2])
-"""The values of rho that are compared; between them nothing is decided by the data."""
+RATIOS = np.concatenate([[0.0], np.geomspace(0.05, 5.0, 13)])
+"""The values of tau / sigma that are weighed against each other, all as likely beforehand."""
 
-CAUTION = 0.5
-"""How much of the likelihood's tau is believed when it is estimated; see docs/strategies.md."""
+TINY = 1e-12
+"""What is left of the squares when everything is explained is round-off."""
+
+CAUTION = 0.75
+"""How much of the estimated tau is believed; see docs/strategies.md."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +66,21 @@ class Effects:
     noise: float
 
     @classmethod
-    def prior(cls, features: Array, penalty: float, ratio: float, noise: float) -> Effects:
-        """Return what is known before any observation."""
+    def prior(
+        cls, features: Array, penalty: float, effect: float | None, noise: float | None
+    ) -> Effects:
+        """Return what is known before any observation, with tau and sigma where they are known."""
         K = len(features)
-        return cls(features, penalty, np.zeros(K, np.int64), np.zeros(K), 0.0, ratio, noise)
+        sigma = 1.0 if noise is None else noise
+        ratio = CAUTION * float(RATIOS.mean()) if effect is None else effect / sigma
+        return cls(features, penalty, np.zeros(K, np.int64), np.zeros(K), 0.0, ratio**2, sigma)
+
+    @property
+    def refit_due(self) -> bool:
+        """Whether tau and sigma are to be estimated anew: seldom, and at steps that double."""
+        n = self.n
+        top = 1 << (n.bit_length() - 1) if n else 0
+        return n > 0 and n in (top, top + top // 2)
 
     @property
     def n(self) -> int:
@@ -94,7 +108,7 @@ class Effects:
     def belief(self, aims: Array) -> Belief:
         """Return the belief about <a_i, theta> + b_i, with a_i the rows of `aims`."""
         inverse, theta = self._linear
-        weight = 1.0 / (1.0 + self.pulls * self.ratio)
+        weight: Array = 1.0 / (1.0 + self.pulls * self.ratio)
         shrink = self.pulls * self.ratio * weight
         unexplained = self.sums - self.pulls * np.einsum("ij,j->i", self.features, theta)
         return Belief(
@@ -106,54 +120,46 @@ class Effects:
             noise=self.noise,
         )
 
-    def profile(self) -> tuple[Array, Array]:
-        """Return, for each of `RATIOS`, the noise that fits best and the log-likelihood with it.
+    def likelihood(self, ratio: float, noise: float | None = None) -> tuple[float, float]:
+        """Return the noise that fits best at rho = `ratio`, and the log-likelihood with it.
 
-        The likelihood is that of the returns with theta and the effects integrated out.
+        The likelihood is that of the returns with theta and the effects integrated out, up to a
+        constant; at a given noise, the likelihood is with that.
         """
-        if self.n == 0:
-            return np.full(len(RATIOS), self.noise), np.zeros(len(RATIOS))
+        weight = 1.0 / (1.0 + self.pulls * ratio)
         seen = self.pulls > 0
-        f, pulls, sums = self.features[seen], self.pulls[seen], self.sums[seen]
-        weight = 1.0 / (1.0 + pulls * RATIOS[:, None])
-        V = np.einsum("rk,ki,kj->rij", pulls * weight, f, f)
-        V += self.penalty * np.eye(f.shape[1])
-        b = (sums * weight) @ f
+        f = self.features[seen]
+        V = (f.T * (self.pulls * weight)[seen]) @ f
+        V[np.diag_indices_from(V)] += self.penalty
         L = np.linalg.cholesky(V)
-        z = np.array([scipy.linalg.solve_triangular(l, x, lower=True) for l, x in zip(L, b)])
-        rest = self.squares - (RATIOS[:, None] * sums**2 * weight).sum(axis=1) - (z**2).sum(axis=1)
-        variance = np.maximum(rest, 1e-12 * self.squares) / self.n
-        logdet = np.log(np.einsum("rii->ri", L)).sum(axis=1) * 2
-        logdet += np.log1p(pulls * RATIOS[:, None]).sum(axis=1)
-        with np.errstate(divide="ignore"):
-            return np.sqrt(variance), -0.5 * (self.n * np.log(variance) + logdet)
+        z = scipy.linalg.solve_triangular(L, (self.sums * weight)[seen] @ f, lower=True)
+        rest = self.squares - ratio * float((self.sums**2 * weight).sum()) - float(z @ z)
+        variance = max(rest, TINY * self.squares) / self.n
+        grown = 2.0 * float(np.log(np.diag(L)).sum()) - float(np.log(weight).sum())
+        sigma2 = variance if noise is None else noise**2
+        fit = -0.5 * (self.n * (math.log(sigma2) + variance / sigma2) + grown)
+        return math.sqrt(variance), fit
 
     def fitted(self, effect: float | None, noise: float | None) -> Effects:
         """Return the same observations with rho and sigma as told, or as the data has them.
+
+        Where tau is not told, it is `CAUTION` times its posterior mean over `RATIOS`.
 
         Parameters
         ----------
         effect, noise : float, optional
             tau and sigma, where they are known.
         """
-        if effect is not None and noise is not None:
-            return replace(self, ratio=(effect / noise) ** 2, noise=noise)
-        sigmas, likelihood = self.profile()
-        if noise is not None:  # at a given sigma the likelihood is another one
-            excess = 0.5 * self.n * (np.log(sigmas**2 / noise**2) + 1 - sigmas**2 / noise**2)
-            likelihood, sigmas = likelihood + excess, np.full(len(RATIOS), noise)
-        if effect is None:
-            import os
-            mode=os.environ.get("MODE","ml")
-            i = int(likelihood.argmax())
-            ratio = CAUTION**2 * RATIOS[i]
-            if mode!="ml":
-                w=np.exp(likelihood-likelihood.max()); w/=w.sum()
-                i=int(np.searchsorted(np.cumsum(w),0.5))
-                tau=(w*np.sqrt(RATIOS)).sum()*CAUTION
-                ratio=tau**2
-        else:
-            taus = np.sqrt(RATIOS) * sigmas
-            i = int(np.abs(taus - effect).argmin())
-            ratio = (effect / sigmas[i]) ** 2 if sigmas[i] > 0 else 0.0
-        return replace(self, ratio=float(ratio), noise=float(sigmas[i]))
+        if self.squares == 0.0:
+            return self
+        if effect is not None:
+            ratio = (effect / (self.noise if noise is None else noise)) ** 2
+            sigma = self.likelihood(ratio)[0] if noise is None else noise
+            return replace(self, ratio=(effect / sigma) ** 2, noise=sigma)
+        found = [self.likelihood(ratio * ratio, noise) for ratio in RATIOS]
+        sigmas, fits = np.array(found).T
+        chances = np.exp(fits - fits.max())
+        chances /= chances.sum()
+        ratio = CAUTION * float(chances @ RATIOS)
+        sigma = math.sqrt(float(chances @ sigmas**2)) if noise is None else noise
+        return replace(self, ratio=ratio**2, noise=sigma)
