@@ -166,7 +166,7 @@ def _run_effects(
     stop: NDArray[np.uint8],
 ) -> Record:
     from projbandits.simulation.kernels import effects
-    from projbandits.strategies.effects import RATIOS, Effects
+    from projbandits.strategies.effects import LOOSER, RATIOS, Effects
 
     learn = tables.whole if strategy.learns_on == "arm" else tables.projected
     aim = tables.whole if strategy.aims_at == "return" else tables.projected
@@ -182,7 +182,7 @@ def _run_effects(
     out = np.empty((3, len(checkpoints)))
     share = loops[rule.function](
         effects.effect_view(
-            strategy.ridge,
+            prior.penalty,
             prior.ratio,
             prior.noise,
             learn,
@@ -197,7 +197,7 @@ def _run_effects(
         np.zeros(K),
         np.empty((3, d)),
         np.empty((d, d)),
-        np.empty((2, len(RATIOS))),
+        np.empty((2, len(LOOSER), len(RATIOS))),
         np.zeros(FOUND_BEST_WINDOW, np.bool_),
         tables.means,
         tables.gaps,

@@ -24,9 +24,9 @@ from projbandits.simulation.kernels.ids import (
     two_actions,
 )
 from projbandits.simulation.kernels.rules import greedy_rule, optimistic_rule
-from projbandits.strategies.effects import CAUTION, RATIOS, TINY
+from projbandits.strategies.effects import CAUTION, LEAN, LOOSER, RATIOS, TIE, TINY
 
-RATIO, NOISE, PULLS, SQUARES = 0, 1, 2, 3
+RATIO, NOISE, PULLS, SQUARES, PENALTY = 0, 1, 2, 3, 4
 
 
 class EffectView(NamedTuple):
@@ -42,8 +42,8 @@ class EffectView(NamedTuple):
         |f_j|^2_{V^-1}, the squared width of the features' part.
     weights : ndarray of shape (K,)
         1 / (1 + n_j rho).
-    scales : ndarray of shape (4,)
-        rho, sigma, the number of pulls, and the sum of the squares of the returns.
+    scales : ndarray of shape (5,)
+        rho, sigma, the number of pulls, the sum of the squares of the returns, and lambda.
     inverse, theta : ndarray of shape (d, d) and (d,)
         V^-1 and theta-hat.
     learn, learn_T, aim_T : ndarray of shape (K, d), (d, K), (d, K)
@@ -94,7 +94,7 @@ def effect_view(
         linear + ratio,
         linear,
         np.ones(K),
-        np.array([ratio, sigma, 0.0, 0.0]),
+        np.array([ratio, sigma, 0.0, 0.0, penalty]),
         np.eye(d) / penalty,
         np.zeros(d),
         *learn,
@@ -159,6 +159,7 @@ def likelihood(penalty, ratio, told_noise, view, pulls, sums, V, b):  # type: ig
             b[a] -= V[a, k] * b[k]
         b[a] /= V[a, a]
         rest -= b[a] * b[a]
+    grown -= d * math.log(penalty)
     for i in range(pulls.size):
         grown += math.log(1.0 + pulls[i] * ratio)
     n = view.scales[PULLS]
@@ -168,41 +169,54 @@ def likelihood(penalty, ratio, told_noise, view, pulls, sums, V, b):  # type: ig
 
 
 @njit(nogil=True, error_model="numpy")
-def refit(penalty, tau, told_noise, view, pulls, sums, V, b, fits):  # type: ignore[no-untyped-def]
-    """Estimate rho and sigma as `Effects.fitted` does; tau is negative where it is not known."""
+def refit(ridge, tau, told_noise, view, pulls, sums, V, b, fits):  # type: ignore[no-untyped-def]
+    """Estimate the scales as `Effects.fitted` does; tau is negative where it is not known."""
     scales = view.scales
     if scales[SQUARES] == 0.0:
         return
+    most = -np.inf
     if tau >= 0.0:
+        told = (tau / (told_noise if told_noise > 0.0 else scales[NOISE])) ** 2
         sigma = told_noise
-        if told_noise <= 0.0:
-            ratio = (tau / scales[NOISE]) ** 2
-            variance, _ = likelihood(penalty, ratio, told_noise, view, pulls, sums, V, b)
-            sigma = math.sqrt(variance)
+        for p in range(LOOSER.size):
+            penalty = ridge * LOOSER[p]
+            variance, fit = likelihood(penalty, told, told_noise, view, pulls, sums, V, b)
+            if fit > most + TIE:
+                most = fit
+                scales[PENALTY] = penalty
+                sigma = told_noise if told_noise > 0.0 else math.sqrt(variance)
         scales[RATIO], scales[NOISE] = (tau / sigma) ** 2, sigma
         return
-    most = -np.inf
-    for r in range(RATIOS.size):
-        ratio = RATIOS[r] * RATIOS[r]
-        fits[0, r], fits[1, r] = likelihood(penalty, ratio, told_noise, view, pulls, sums, V, b)
-        most = max(most, fits[1, r])
-    total, mean, variance = 0.0, 0.0, 0.0
-    for r in range(RATIOS.size):
-        chance = math.exp(fits[1, r] - most)
-        total += chance
-        mean += chance * RATIOS[r]
-        variance += chance * fits[0, r]
-    ratio = CAUTION * mean / total
-    scales[RATIO] = ratio * ratio
-    scales[NOISE] = told_noise if told_noise > 0.0 else math.sqrt(variance / total)
+    for p in range(LOOSER.size):
+        for r in range(RATIOS.size):
+            fits[0, p, r], fits[1, p, r] = likelihood(
+                ridge * LOOSER[p], RATIOS[r] * RATIOS[r], told_noise, view, pulls, sums, V, b
+            )
+            most = max(most, fits[1, p, r])
+    likeliest = 0.0
+    for p in range(LOOSER.size):
+        total, mean, square, variance = 0.0, 0.0, 0.0, 0.0
+        for r in range(RATIOS.size):
+            chance = math.exp(fits[1, p, r] - most)
+            total += chance
+            mean += chance * RATIOS[r]
+            square += chance * RATIOS[r] * RATIOS[r]
+            variance += chance * fits[0, p, r]
+        if total * (1.0 - TIE) > likeliest:
+            likeliest = total
+            mean /= total
+            ratio = CAUTION * (mean + LEAN * math.sqrt(max(square / total - mean * mean, 0.0)))
+            scales[RATIO] = ratio * ratio
+            scales[NOISE] = told_noise if told_noise > 0.0 else math.sqrt(variance / total)
+            scales[PENALTY] = ridge * LOOSER[p]
 
 
 @njit(nogil=True, error_model="numpy")
-def invert(penalty, view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
+def invert(view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
     """Make V^-1 anew, and with it the features' widths."""
     d = b.size
     inverse, linear = view.inverse, view.linear
-    assemble(penalty, view.scales[RATIO], view.learn, pulls, sums, V, b)
+    assemble(view.scales[PENALTY], view.scales[RATIO], view.learn, pulls, sums, V, b)
     factor(V)
     for column in range(d):  # L^-1 first, in the lower half of the inverse
         for a in range(column, d):
@@ -234,7 +248,7 @@ def invert(penalty, view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
 
 def effect_steps(  # type: ignore[no-untyped-def]
     view,
-    penalty,
+    ridge,
     tau,
     told_noise,
     pulls,
@@ -291,8 +305,8 @@ def effect_steps(  # type: ignore[no-untyped-def]
         while 2 * top <= t:
             top *= 2
         if t == top or t == top + top // 2:
-            refit(penalty, tau, told_noise, view, pulls, sums, V, scratch, fits)
-            invert(penalty, view, pulls, sums, V, b)
+            refit(ridge, tau, told_noise, view, pulls, sums, V, scratch, fits)
+            invert(view, pulls, sums, V, b)
             for j in range(K):
                 weights[j] = 1.0 / (1.0 + pulls[j] * scales[RATIO])
         else:
