@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: help setup reproduce test lint stability bench picture clean
+.PHONY: help setup reproduce test lint stability bench league picture clean
 
 help:
 	@echo "make reproduce   set everything up, run the paper's evaluation, and write out/report.html"
 	@echo "make test        set everything up and run every check"
 	@echo "make bench       measure speed beside other libraries, and how the cost grows"
+	@echo "make league      play every strategy in every kind of world, and write docs/league.md"
 	@echo "make stability   measure the ridge estimate's round-off over ten million updates"
 	@echo "make picture     run make reproduce and put its figures into the documents"
 	@echo "make clean       remove what the other targets made"
@@ -40,6 +41,9 @@ picture: reproduce
 bench: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
 	MPLBACKEND=agg $(BIN)/python -m benchmarks.speed --out benchmarks/out
+
+league: setup
+	MPLBACKEND=agg $(BIN)/python -m benchmarks.league
 
 stability: setup
 	$(BIN)/python -m benchmarks.ridge_stability

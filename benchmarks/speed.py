@@ -20,7 +20,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 
 import projbandits as pb
-from benchmarks import peers
+from benchmarks import online, peers
 from projbandits import plots
 
 A, C = pb.problems.random_arms(), pb.problems.entropy_ball()
@@ -188,6 +188,7 @@ def main() -> None:
     growth(options.out)
     memory()
     start_up()
+    online.main()
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak memory of this benchmark: {own:,.0f} MB")
 

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from scipy.optimize import minimize_scalar
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -25,6 +26,14 @@ def ridge(X: Array, r: Array, penalty: float) -> tuple[Array, Array]:
         V = V + np.outer(x, x)
         b = b + y * x
     return V, np.asarray(np.linalg.solve(V, b), dtype=np.float64)
+
+
+def rank(X: Array, tolerance: float) -> int:
+    """How many pivots of a QR factorisation with pivoting are large, columns at the same scale."""
+    largest = np.abs(X).max(axis=0)
+    unit_free = X / np.where(largest > 0, largest, 1.0)
+    sizes = np.abs(np.diag(scipy.linalg.qr(unit_free.T, mode="r", pivoting=True)[0]))
+    return int((sizes > tolerance * sizes[0]).sum())
 
 
 def entropy_ball_maximum(c: Array, bound: float) -> float:
@@ -77,6 +86,49 @@ def epsilon(schedule: str, alpha: float, k: int, t: int) -> float:
     if schedule == "infinite":
         return min(1.0, alpha * k / math.cbrt(t))
     return min(1.0, alpha * k / math.sqrt(t))
+
+
+def expected_improvement(
+    mean: Array, target: Array, seen: Array, C: Array, own: Array, sd: float, shrink: Array | None
+) -> tuple[float, Array, Array]:
+    """delta, the gaps and the information of EIIDS, arm by arm.
+
+    `shrink` is how far along a pull of each arm to go, to take delta's derivative by differences.
+    """
+    K, h = len(mean), int(np.argmax(mean))
+    moved = [0.0] * K if shrink is None else list(shrink)
+
+    def covariance(y: int, z: int) -> float:
+        both = float((target[y] - target[h]) @ C @ seen[z])
+        return both + (own[y] if z == y else 0.0) - (own[h] if z == h else 0.0)
+
+    def variance(z: int) -> float:
+        return float(seen[z] @ C @ seen[z] + own[z] + sd**2)
+
+    delta, info = 0.0, np.zeros(K)
+    for y in range(K):
+        if y == h:
+            continue
+        square = float((target[y] - target[h]) @ C @ (target[y] - target[h])) + own[y] + own[h]
+        square -= sum(moved[z] * covariance(y, z) ** 2 / variance(z) for z in range(K))
+        s = math.sqrt(square)
+        u = (mean[h] - mean[y]) / s
+        phi = math.exp(-u * u / 2) / math.sqrt(2 * math.pi)
+        delta += s * (phi - u * 0.5 * math.erfc(u / math.sqrt(2)))
+        for z in range(K):
+            info[z] += phi / (2 * s) * covariance(y, z) ** 2 / variance(z)
+    return delta, delta + mean[h] - mean, info
+
+
+def two_actions(h: int, gaps: Array, info: Array, grid: int = 2001) -> float:
+    """The least squared gap per information over all pairs (h, j) and a grid of p."""
+    best = math.inf
+    for j in range(len(gaps)):
+        for p in np.linspace(0, 1, grid):
+            told = (1 - p) * info[h] + p * info[j]
+            if told > 0:
+                best = min(best, ((1 - p) * gaps[h] + p * gaps[j]) ** 2 / told)
+    return best
 
 
 def play(
@@ -141,3 +193,22 @@ def stretch(
         if not low <= S / (1 + m * q) <= high:
             return m, S
     return most, S
+
+
+def with_arm_effects(
+    X: Array, aims: Array, pulls: Array, penalty: float, ratio: float, noise: float
+) -> tuple[Array, Array, Array]:
+    """What is believed of each arm by a ridge with one more coordinate for each of them.
+
+    Returns the means of what is wanted, the covariance of what is wanted and what is returned of
+    all arms, and the variance of what each returns on average.
+    """
+    K = len(X)
+    scale = math.sqrt(ratio * penalty)  # so that the coordinate's effect has variance tau^2
+    returned = np.hstack([X, scale * np.eye(K)])
+    wanted = np.hstack([aims, scale * np.eye(K)])
+    rows = returned[pulls[:, 0].astype(int)]
+    V, coefficients = ridge(rows, pulls[:, 1], penalty)
+    both = np.vstack([wanted, returned])
+    covariance = noise**2 * both @ np.linalg.inv(V) @ both.T
+    return wanted @ coefficients, covariance, np.diag(covariance)[K:]

@@ -239,6 +239,8 @@ def test_the_compiled_search_ends_where_repeated_support_points_do(kind: str, d:
             region.spanning_points,
             compiled._region(region),
             np.array([score.radius]),
+            pb.Subspace(np.eye(d)),
+            0,
         )
         view.search.points[:] = np.nan  # nothing is left over from an earlier search
         view.inverse[:], view.aim[:] = score.ridge.inverse, score.aim

@@ -219,7 +219,9 @@ def test_reproduce_tells_the_verdicts_and_where_the_report_is(tmp_path: Path) ->
     assert {row[1] for row in rows[1:]} == {"undecided at this size"}
     assert done.stderr == f"report: {out / 'report.html'}\n"
     again = call("reproduce", "fig-a", *SMALL, "--out", out, "--json")
-    assert [row["claim"] for row in json.loads(again.stdout)] == [row[0] for row in rows[1:]]
+    records = json.loads(again.stdout, parse_constant=pytest.fail)
+    assert [record["claim"] for record in records] == [row[0] for row in rows[1:]]
+    assert {"what", "value", "low", "high", "asked_for"} <= set(records[0]["numbers"][0])
 
 
 def test_reproduce_refuses_what_it_cannot_run(

@@ -17,6 +17,8 @@ from projbandits.simulation.kernels.support import support
 from projbandits.simulation.streams import key, stream
 from projbandits.simulation.tables import Tables
 from projbandits.strategies import LinearStrategy
+from projbandits.strategies.belief import Belief
+from projbandits.strategies.ids import Prospect
 from tests import naive
 
 FIVE: list[LinearStrategy] = [
@@ -26,6 +28,15 @@ FIVE: list[LinearStrategy] = [
     pb.UE(alpha=0.3),
     pb.ProjectedUE(),
 ]
+BELIEVING: list[LinearStrategy] = [
+    pb.EIIDS(),
+    pb.EIIDS(noise=0.2, ridge=1.0),
+    pb.EIRatio(horizon=200),
+    pb.DirectedIDS(),
+    pb.DirectedIDS(radius="published", bound=2.0, noise=0.4, ridge=2.0),
+    pb.ProjectedTS(),
+]
+ALL = FIVE + BELIEVING
 U3 = pb.Subspace.coordinates([0, 1], d=3)
 THETA = [1.0, 0.5, -0.7]
 
@@ -66,8 +77,8 @@ def run(problem: Problem, strategies: Any, engine: str, **options: Any) -> pb.Re
 def test_compiled_plays_the_same_arms_as_reference(name: str) -> None:
     # The same streams, so the same choices: with distinct gaps, equal regret at each step.
     size = {"trials": 3, "horizon": 250, "checkpoints": range(1, 251)}
-    one = run(FINITE[name], FIVE, "reference", **size)
-    other = run(FINITE[name], FIVE, "compiled", **size)
+    one = run(FINITE[name], ALL, "reference", **size)
+    other = run(FINITE[name], ALL, "compiled", **size)
     np.testing.assert_allclose(other.regret, one.regret, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(other.return_regret, one.return_regret, rtol=1e-10, atol=1e-10)
     assert np.array_equal(other.best_share, one.best_share)  # type: ignore[arg-type]
@@ -78,8 +89,8 @@ def test_compiled_plays_the_same_arms_as_reference(name: str) -> None:
 @pytest.mark.parametrize("name", CONVEX)
 def test_compiled_plays_the_same_points_as_reference(name: str) -> None:
     size = {"trials": 2, "horizon": 50}
-    one = run(CONVEX[name], FIVE, "reference", **size)
-    other = run(CONVEX[name], FIVE, "compiled", **size)
+    one = run(CONVEX[name], ALL, "reference", **size)
+    other = run(CONVEX[name], ALL, "compiled", **size)
     # A maximum known to 1e-10 in height is known to about 1e-5 in place.
     tolerance = 1e-4 * np.abs(one.regret).max()
     np.testing.assert_allclose(other.regret, one.regret, atol=tolerance)
@@ -356,6 +367,13 @@ def test_an_engine_that_cannot_serve_says_why(
         run({**FINITE, **CONVEX, **others}[problem], strategy, engine, trials=1, horizon=5)
 
 
+class Deaf(pb.EIIDS):
+    """EIIDS with another prospect, which no kernel knows."""
+
+    def prospect(self, state: pb.State, belief: Belief) -> Prospect:
+        return Prospect(0, np.ones(len(belief.mean)), np.zeros(len(belief.mean)))
+
+
 class Changed(pb.GENTRY):
     """GENTRY with a choice of its own, which no kernel knows."""
 
@@ -365,6 +383,7 @@ class Changed(pb.GENTRY):
 
 def test_a_strategy_that_changes_the_choice_is_not_run_as_its_parent() -> None:
     assert run(FINITE["twins"], Changed(), "auto", trials=1, horizon=5).engines == ("reference",)
+    assert run(FINITE["twins"], Deaf(), "auto", trials=1, horizon=5).engines == ("reference",)
     with pytest.raises(ValueError, match="Changed offers no compiled_rule"):
         run(FINITE["twins"], Changed(), "compiled", trials=1, horizon=5)
 

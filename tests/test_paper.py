@@ -23,6 +23,7 @@ from projbandits.paper.claims import (
     exceeds_threshold,
     finds_best,
     grows,
+    linear,
     moderate_alpha,
     thresholds,
 )
@@ -128,10 +129,19 @@ def test_a_moderate_alpha_beats_both_ends(ends: tuple[float, float], outcome: st
 
 def test_growth_is_the_exponent_over_the_last_decade() -> None:
     steps = np.unique(np.geomspace(1, 10_000, 40).astype(np.int64))
-    regret = np.stack([np.tile(steps**0.5, (4, 1)), np.tile(steps**1.0, (4, 1))])
+    regret = np.stack([np.tile(steps**0.5, (20, 1)), np.tile(steps**1.0, (20, 1))])
     result = dataclasses.replace(made_up(A.strategies, regret), steps=steps)
     check = grows(A, *A.strategies, most=0.9)
     assert [c.outcome for c in check({"x": result})] == [HOLDS, FAILS]
+
+
+def test_linear_growth_may_begin_with_a_cost() -> None:
+    steps = np.unique(np.geomspace(1, 10_000, 200).astype(np.int64))
+    regret = np.stack([np.tile(5000 + steps, (20, 1)), np.tile(steps**0.5, (20, 1))])
+    result = dataclasses.replace(made_up(A.strategies, regret), steps=steps)
+    conditions = linear(A, *A.strategies)({"x": result})
+    assert [c.outcome for c in conditions] == [HOLDS, HOLDS, FAILS, HOLDS]
+    assert [bool(c.demand) for c in conditions] == [True, False, True, False]
 
 
 def test_finding_the_best_arm_needs_most_trials_and_a_margin() -> None:
@@ -285,4 +295,41 @@ def test_the_time_of_each_experiment_is_kept(tmp_path: Path) -> None:
     reproduce(["fig-a"], out=tmp_path, **SMALL)
     manifest = json.loads((tmp_path / "reproduction.json").read_text())
     assert manifest["seconds"]["setting-a"] > 0
-    assert set(manifest["environment"]) >= {"Python", "numpy", "numba", "projbandits"}
+    for name in ("Python", "numpy", "numba", "projbandits"):
+        assert f"{name} " in manifest["made_with"]["setting-a"]
+
+
+def test_a_damaged_manifest_is_named(tmp_path: Path) -> None:
+    for content in ("", "[]", "{}"):
+        (tmp_path / "reproduction.json").write_text(content)
+        with pytest.raises(ValueError, match=r"cannot be read, .*reproduction\.json': delete it"):
+            reproduce(["fig-a"], out=tmp_path, **SMALL)
+
+
+def test_a_run_killed_at_its_beginning_leaves_a_folder_that_can_be_used(tmp_path: Path) -> None:
+    (tmp_path / ".unfinished-reproduction.json-123").write_text("{")
+    assert reproduce(["fig-a"], out=tmp_path, **SMALL).report.is_file()
+
+
+def test_a_run_killed_between_its_files_is_made_whole(tmp_path: Path) -> None:
+    reproduce(["fig-a"], out=tmp_path, **SMALL)
+    table = (tmp_path / "data" / "setting-a.csv").read_bytes()
+    (tmp_path / "data" / "setting-a.parquet").unlink()  # the table is written before it
+    (tmp_path / "data" / "setting-a.csv").write_text("half")
+    reproduce(["fig-a"], out=tmp_path, **SMALL)
+    assert (tmp_path / "data" / "setting-a.csv").read_bytes() == table
+    assert (tmp_path / "data" / "setting-a.parquet").is_file()
+
+
+def test_what_is_not_installed_is_told_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> Any:
+        raise ModuleNotFoundError("the wine data is not installed")
+
+    broken = dataclasses.replace(e.WINE, problem=missing)
+    monkeypatch.setitem(
+        FIGURES, "fig-wine", dataclasses.replace(FIGURES["fig-wine"], experiments=(broken,))
+    )
+    with pytest.raises(ModuleNotFoundError, match="wine data"):
+        reproduce(["fig-a", "fig-wine"], out=tmp_path, executor=Tired(0), **SMALL)

@@ -99,8 +99,22 @@ def _screenshot(browser: Any, device: str, width: int) -> None:
     (SCREENSHOTS / f"report-{device}.png").write_bytes(base64.b64decode(shot["data"]))
 
 
-def test_it_prints_on_pages(browser: Any, report: Path) -> None:
+def test_it_prints_on_pages_with_every_number(browser: Any, report: Path) -> None:
+    paper = {"width": 718, "height": 1040, "deviceScaleFactor": 1, "mobile": False}  # A4, margins
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", paper)
     browser.get(report.as_uri())
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    tables = browser.execute_script(
+        "return [...document.querySelectorAll('table')].map(t => [t.checkVisibility("
+        "{contentVisibilityAuto: true}), t.getBoundingClientRect().height,"
+        " t.getBoundingClientRect().right])"
+    )
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert len(tables) > 20
+    for visible, height, right in tables:
+        assert visible
+        assert height > 10
+        assert right <= 718
     printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     pages = base64.b64decode(printed["data"])
     assert pages.startswith(b"%PDF")

@@ -22,11 +22,11 @@ RESULT = pb.simulate(
 )
 
 
-def test_a_curve_is_the_mean_with_its_normal_interval() -> None:
+def test_a_curve_is_the_mean_with_its_interval() -> None:
     curve = RESULT.curve("UE(alpha=0.5)", level=0.9)
     values = RESULT.regret[2]
     np.testing.assert_allclose(curve.mean, values.mean(axis=0))
-    half = stats.norm.ppf(0.95) * stats.sem(values, axis=0)
+    half = stats.t.ppf(0.95, df=6) * stats.sem(values, axis=0)
     np.testing.assert_allclose(curve.high - curve.mean, half)
     np.testing.assert_allclose(curve.mean - curve.low, half)
 
@@ -63,7 +63,7 @@ def test_differences_are_taken_trial_by_trial(baseline: str | None) -> None:
     assert frame.index.tolist() == [RESULT.strategies[i] for i in others]
     for i, row in zip(others, frame.to_numpy(), strict=True):
         one, other = RESULT.regret[i, :, -1], RESULT.regret[base, :, -1]
-        assert row.tolist() == pytest.approx(naive.paired(one, other, stats.norm.ppf(0.95)))
+        assert row.tolist() == pytest.approx(naive.paired(one, other, stats.t.ppf(0.95, df=6)))
 
 
 def test_a_strategy_alone_differs_from_nothing_and_one_trial_has_no_interval() -> None:

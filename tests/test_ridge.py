@@ -119,3 +119,13 @@ def test_the_residual_is_the_penalised_sum_of_squares_at_its_least() -> None:
         grown += (y - x @ one.theta) ** 2 / (1 + one.width(x) ** 2)
         one = one.update(x, y)
         assert one.residual == pytest.approx(grown, rel=1e-10)
+
+
+def test_the_root_is_a_triangle_whose_square_is_the_inverse() -> None:
+    rng = np.random.default_rng(0)
+    for n in (0, 2, 30):
+        ridge = Ridge.prior(4, 0.5).update_many(rng.normal(size=(n, 4)), rng.normal(size=n))
+        Q = ridge.root
+        assert (np.tril(Q, -1) == 0).all()
+        assert (Q.diagonal() > 0).all()
+        np.testing.assert_allclose(Q @ Q.T, ridge.inverse, rtol=1e-12, atol=1e-14)

@@ -12,7 +12,10 @@ RNG = np.random.default_rng(0)
 
 
 def test_every_public_strategy_and_problem_has_a_name_and_nothing_else_has() -> None:
-    assert set(specs.STRATEGIES) == {"GENTRY", "CURSE", "REGRET", "UE", "ProjectedUE"}
+    assert set(specs.STRATEGIES) == {
+        *("GENTRY", "CURSE", "REGRET", "UE", "ProjectedUE"),
+        *("EIIDS", "EIRatio", "DirectedIDS", "ProjectedTS"),
+    }
     assert set(specs.PROBLEMS) == {"random_arms", "entropy_ball", "wine", "instance"}
     assert set(specs.NOISES) == {"Gaussian", "Uniform", "Bernoulli"}
     assert set(specs.SUBSPACES) == {"span", "coordinates", "without"}

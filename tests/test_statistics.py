@@ -1,5 +1,7 @@
 """Estimates and their intervals, against definitions and against known truth."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,8 +13,16 @@ from projbandits import statistics
 def test_the_mean_has_the_textbook_interval() -> None:
     values = np.random.default_rng(0).exponential(size=50)
     value, low, high = statistics.mean(values, level=0.9)
-    expected = stats.norm.interval(0.9, loc=values.mean(), scale=stats.sem(values))
+    expected = stats.t.interval(0.9, df=49, loc=values.mean(), scale=stats.sem(values))
     assert (value, low, high) == pytest.approx((values.mean(), *expected))
+
+
+@pytest.mark.parametrize("estimate", [statistics.exponent, statistics.steadiness])
+def test_few_trials_have_no_bootstrap_interval(estimate: Any) -> None:
+    steps = np.arange(1, 101)
+    for n, known in ((1, False), (19, False), (20, True)):
+        _, low, high = estimate(steps, np.tile(np.sqrt(steps), (n, 1)))
+        assert np.isfinite([low, high]).all() == known
 
 
 def test_a_single_trial_has_no_interval() -> None:
@@ -42,7 +52,7 @@ def test_a_quantile_lies_in_its_interval_as_often_as_it_says() -> None:
 def test_a_power_law_has_its_exponent() -> None:
     steps = np.arange(1, 5001)
     regret = 7.0 * steps**0.61
-    value, low, high = statistics.exponent(steps, np.tile(regret, (5, 1)))
+    value, low, high = statistics.exponent(steps, np.tile(regret, (20, 1)))
     assert (value, low, high) == pytest.approx((0.61, 0.61, 0.61), abs=1e-9)
 
 
@@ -69,7 +79,17 @@ def test_the_exponents_interval_covers_the_truth_as_often_as_it_says() -> None:
     assert 0.82 < held / 300 < 0.96
 
 
+def test_linear_growth_is_steady_whatever_the_start_cost() -> None:
+    steps = np.arange(1, 1001)
+    for start, b in ((0.0, 1.0), (500.0, 1.0), (30.0, 0.5)):
+        regret = start + steps**b
+        value, low, high = statistics.steadiness(steps, np.tile(regret, (20, 1)))
+        expected = (1000**b - 500**b) / 500 / ((500**b - 250**b) / 250)
+        assert (value, low, high) == pytest.approx((expected,) * 3)
+
+
 def test_no_regret_has_no_exponent() -> None:
+    assert np.isnan(statistics.steadiness(np.arange(1, 101), np.zeros((3, 100))).value)
     assert np.isnan(statistics.exponent(np.arange(1, 101), np.zeros((3, 100))).value)
 
 

@@ -51,7 +51,7 @@ def test_an_interrupted_run_continues_and_ends_the_same(
         return original(spec, batch, stop)
 
     monkeypatch.setattr(executors, "play", play)
-    with pytest.raises(KeyboardInterrupt, match=r"of 100 trials; they are kept in .* to continue"):
+    with pytest.raises(KeyboardInterrupt, match=r"what is finished is kept in .* to continue"):
         run(store=tmp_path, engine=engine)
     kept = len(list(tmp_path.glob("part-*.parquet")))
     assert kept >= 1

@@ -19,6 +19,12 @@ ALL: list[LinearStrategy] = [
     pb.GENTRY(alpha=0.05, schedule="smooth", ridge=3.0),
     pb.UE(alpha=0.5),
     pb.ProjectedUE(alpha=0.5),
+    pb.EIIDS(),
+    pb.EIIDS(noise=2.0, ridge=1.0),
+    pb.EIRatio(horizon=30),
+    pb.DirectedIDS(),
+    pb.DirectedIDS(radius="published", noise=0.5),
+    pb.ProjectedTS(),
 ]
 BALL_AND_CO = [
     pb.EntropyBall(d=3),
@@ -35,6 +41,11 @@ def test_every_strategy_conforms(strategy: LinearStrategy) -> None:
 @pytest.mark.parametrize("strategy", [pb.GENTRY(), pb.UE()], ids=repr)
 def test_on_other_convex_sets_too(strategy: LinearStrategy) -> None:
     check_strategy(strategy, sets=BALL_AND_CO)
+
+
+@pytest.mark.parametrize("strategy", [pb.EIIDS(), pb.ProjectedTS()], ids=repr)
+def test_proposing_strategies_on_other_convex_sets_too(strategy: LinearStrategy) -> None:
+    check_strategy(strategy, sets=BALL_AND_CO[:2])  # a linear program for each draw is slow
 
 
 def _taught(strategy: LinearStrategy, seed: int = 0) -> tuple[pb.FiniteArms, pb.State]:

@@ -5,7 +5,7 @@ Tay): decision sets, subspaces, strategies, problems, and a simulator.
 """
 
 import importlib
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from projbandits import problems, schedules, theory
 from projbandits._version import __version__
@@ -38,6 +38,10 @@ from projbandits.strategies import (
 )
 from projbandits.subspace import Subspace
 
+if TYPE_CHECKING:
+    from projbandits.online import Decider, Decision, replay
+    from projbandits.online.estimator import ProjectedRidge
+
 __all__ = [
     "CURSE",
     "EIIDS",
@@ -48,6 +52,8 @@ __all__ = [
     "Ball",
     "Box",
     "Choice",
+    "Decider",
+    "Decision",
     "DecisionSet",
     "DirectedIDS",
     "EIRatio",
@@ -55,6 +61,7 @@ __all__ = [
     "EntropyBall",
     "FiniteArms",
     "Polytope",
+    "ProjectedRidge",
     "ProjectedTS",
     "ProjectedUE",
     "Result",
@@ -64,14 +71,25 @@ __all__ = [
     "Subspace",
     "__version__",
     "problems",
+    "replay",
     "schedules",
     "simulate",
     "theory",
 ]
 
 
-def __getattr__(name: str) -> ModuleType:
-    """Load `plots` (and with it matplotlib) and `testing` when they are first asked for."""
+_LATER = {
+    "Decider": "online",
+    "Decision": "online",
+    "ProjectedRidge": "online.estimator",
+    "replay": "online",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what takes time to load, or needs more than the rest does, when it is asked for."""
     if name in ("plots", "testing"):
         return importlib.import_module(f"projbandits.{name}")
+    if name in _LATER:
+        return getattr(importlib.import_module(f"projbandits.{_LATER[name]}"), name)
     raise AttributeError(f"module 'projbandits' has no attribute {name!r}")

@@ -11,13 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from projbandits._tables import is_table, table_array
+
 Array = NDArray[np.float64]
 
 
 def real_array(name: str, value: Any, ndim: int) -> Array:
     """Return a copy of `value` as a float array of `ndim` dimensions with only finite entries."""
-    if hasattr(value, "dtypes"):  # a table: missing values become nan, and are named below
-        value = value.to_numpy(dtype=object, na_value=np.nan)
+    if is_table(value):  # missing values become nan, and are named below
+        value = table_array(name, value)
+    elif hasattr(value, "to_frame"):  # one column of a table
+        value = table_array(name, value.to_frame())[:, 0]
     try:
         array = np.array(value)
         if array.dtype.kind == "O" and any(isinstance(entry, str) for entry in array.flat):

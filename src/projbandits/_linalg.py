@@ -6,29 +6,38 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dgeqp3, dorgqr
+from scipy.linalg.lapack import dgeqp3, dorgqr, dtrtri
 
 from projbandits._checks import Array
 
 
 def pivots(X: Array) -> tuple[Array, NDArray[np.int64]]:
-    """Return the sizes of the pivots of a QR factorisation with pivoting of X^T, and their rows.
+    """Return the factor R of a QR factorisation with pivoting of X^T, and the pivots' rows.
 
-    The first row is the longest of X, each next one the farthest from the span of those before.
+    Their sizes are on the diagonal of R. The first row is the longest of X, each next one the
+    farthest from the span of those before. What is below the diagonal is of no use.
     """
     qr, order, _, _, _ = dgeqp3(X.T)
-    return np.abs(qr.diagonal()), np.asarray(order, dtype=np.int64) - 1
+    return qr, np.asarray(order, dtype=np.int64) - 1
 
 
-def all_clear(sizes: Array, entries: int, tolerance: float) -> bool:
-    """Tell whether every pivot of a matrix would stay above the tolerance in any other units.
+def surely_full(R: Array, tolerance: float) -> bool:
+    """Tell whether X, by R of its pivots, has full rank whatever the scales of rows or columns.
 
-    The least singular value is above the last pivot / 2^n, for n pivots, and bringing rows or
-    columns to size one divides it by the first pivot at most, up to the root of the number of
-    entries. False says nothing.
+    With columns brought to the scale 1, no pivot is smaller than the least singular value, which
+    is at least that of R over the largest entry; the first pivot is at most sqrt(d). The least
+    singular value of R is at least 1 / |R_d^-1| for its first d columns R_d, and the largest entry
+    at most the first pivot.
     """
-    n = min(len(sizes), 100)
-    return bool(sizes[-1] > tolerance * 2.0**n * math.sqrt(entries) * sizes[0])
+    d = len(R)
+    if R.shape[1] < d:
+        return False
+    inverse, singular = dtrtri(R[:, :d])
+    if singular != 0:
+        return False
+    # What LAPACK leaves below the diagonal only makes the bound more careful.
+    entries = inverse.ravel(order="K")
+    return bool(tolerance * math.sqrt(d * (entries @ entries)) * abs(R[0, 0]) < 1.0)
 
 
 def orthonormal(A: Array, tolerance: float) -> Array:
@@ -39,9 +48,8 @@ def orthonormal(A: Array, tolerance: float) -> Array:
     if not A.any():
         return A[:, :0]
     qr, _, tau, _, _ = dgeqp3(A)
-    sizes = np.abs(qr.diagonal())
-    rank = len(sizes)
-    if not all_clear(sizes, A.size, tolerance):
+    rank = min(A.shape)
+    if not surely_full(qr[:rank], tolerance):
         columns = A[:, A.any(axis=0)]
         unit = columns / np.abs(columns).max(axis=0)
         qr, _, tau, _, _ = dgeqp3(unit / np.linalg.norm(unit, axis=0))

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter, LogFormatterSciNotation, PercentFormatter
 
 from projbandits._checks import Array, one_of
+from projbandits.online.audit import Audit
 from projbandits.results import FOUND_BEST_WINDOW, Result
 
 COLUMN_WIDTH = 3.5
@@ -340,3 +341,53 @@ def _short(label: str) -> str:
 def close(figure: Figure) -> None:
     """Forget a figure that has been written."""
     plt.close(figure)
+
+
+def audit(found: Audit) -> Figure:
+    """Draw an audit: what changed with the protected part, who was explored, and the proxies.
+
+    Examples
+    --------
+    >>> import numpy as np, projbandits as pb
+    >>> from projbandits import plots
+    >>> U = pb.Subspace.coordinates(keep=[0], d=2)
+    >>> decider = pb.Decider(subspace=U, seed=0, log=True)
+    >>> decider.tell(decider.ask(np.eye(2)).id, 1.0)
+    >>> len(plots.audit(decider.audit()).axes)
+    3
+    """
+    figure, (left, middle, right) = plt.subplots(
+        1, 3, figsize=(3 * COLUMN_WIDTH, 2.8), layout="constrained"
+    )
+    value = found.table["value"]
+    changes = {
+        "best guess": value["best guesses that changed"] / value["decisions audited"],
+        "mean shift of\nprobabilities": float(
+            np.nan_to_num(value["mean change of the probabilities"])
+        ),
+        "largest shift of\nprobabilities": float(
+            found.shifts[~np.isnan(found.shifts)].max(initial=0)
+        ),
+    }
+    left.bar(list(changes), list(changes.values()), color=COLOURS[0])
+    for i, height in enumerate(changes.values()):
+        left.text(i, height, f"{100 * height:.3g} %", ha="center", va="bottom", fontsize=7)
+    left.set_title("changed with the protected part", fontsize=9)
+    left.set_ylim(0, 1)
+    labels = [f"{row.column} {row.group}" for row in found.groups.itertuples()]
+    places = np.arange(len(labels))
+    for i, part in enumerate(("offered", "explored", "chosen")):
+        middle.barh(places + 0.27 * (1 - i), found.groups[part], 0.25, color=COLOURS[i], label=part)
+    middle.set_yticks(places, labels, fontsize=7)
+    middle.set_title("share of each group", fontsize=9)
+    if labels:
+        figure.legend(loc="outside lower center", ncols=3, fontsize=7, frameon=False)
+    right.barh([str(name) for name in found.proxies.index], found.proxies["r2"], color=COLOURS[1])
+    right.set_xlim(0, 1)
+    right.set_title("protected variance still explained ($R^2$)", fontsize=9)
+    for ax in (left, middle, right):
+        ax.tick_params(labelsize=7)
+        ax.spines[["top", "right"]].set_visible(False)
+    left.yaxis.set_major_formatter(PercentFormatter(1.0))
+    middle.xaxis.set_major_formatter(PercentFormatter(1.0))
+    return figure

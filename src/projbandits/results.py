@@ -119,7 +119,7 @@ class Result:
         level: float = 0.95,
         quantile: float | None = None,
     ) -> Curve:
-        """Return the mean over trials at each checkpoint, with a normal confidence interval.
+        """Return the mean over trials at each checkpoint, with Student's confidence interval.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class Result:
         if quantile is not None:
             return Curve(*statistics.quantile(values, quantile, level))
         mean = values.mean(axis=0)
-        half = statistics.normal_quantile(level) * _standard_error(values)
+        half = statistics.half_width(values, level)
         return Curve(mean, mean - half, mean + half)
 
     def summary(self, level: float = 0.95) -> pd.DataFrame:
@@ -198,19 +198,18 @@ class Result:
         >>> result = pb.simulate(pb.problems.random_arms(), [pb.GENTRY(), pb.CURSE()], trials=50,
         ...                      horizon=2000)
         >>> result.paired().round(2)
-                  difference     low    high  better
+                  difference     low     high  better
         strategy
-        CURSE()       680.63  425.57  935.68    0.16
+        CURSE()       773.83  521.14  1026.52    0.04
         """
         import pandas as pd
 
-        z = statistics.normal_quantile(level)
         last = self.regret[:, :, -1]
         base = self.position(self.strategies[0] if baseline is None else baseline)
         others = [i for i in range(len(self.strategies)) if i != base]
         difference = last[others] - last[base]
         mean = difference.mean(axis=1)
-        half = z * _standard_error(difference.T)
+        half = statistics.half_width(difference.T, level)
         columns = {
             "difference": mean,
             "low": mean - half,
@@ -376,12 +375,3 @@ def _family(fields: Mapping[str, Any], without: str) -> str:
     changed = {n: v for n, v in fields.items() if n not in ("strategy", "defaults", without)}
     shown = [f"{n}={v!r}" for n, v in changed.items() if v != fields["defaults"].get(n)]
     return f"{fields['strategy']}({', '.join(shown)})" if shown else str(fields["strategy"])
-
-
-def _standard_error(values: Array) -> Array:
-    """Return the standard error of the mean over trials; unknown (nan) for a single trial."""
-    n = len(values)
-    if n == 1:
-        return np.full(values.shape[1], np.nan)
-    error: Array = values.std(axis=0, ddof=1) / np.sqrt(n)
-    return error

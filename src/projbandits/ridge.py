@@ -80,6 +80,12 @@ class Ridge:
         return Q @ Q.T
 
     @property
+    def root(self) -> Array:
+        """Q, upper triangular with a positive diagonal, such that Q Q^T = V_t^-1."""
+        Q, _, _ = self._posterior
+        return np.asarray(Q * np.sign(Q.diagonal()))
+
+    @property
     def residual(self) -> float:
         """The least of sum (r - <x, theta>)^2 + lambda |theta|^2.
 
@@ -93,6 +99,27 @@ class Ridge:
         """
         return self._posterior[2] ** 2
 
+    @cached_property
+    def noise(self) -> float:
+        """An estimate of sigma, the noise's standard deviation; nan without observations.
+
+        It is the root of residual / (n - f), with the effective number of parameters
+        f = tr(V^-1 sum x x^T) = d - lambda tr V^-1. The residual holds lambda |theta-hat|^2 too, so
+        while data are few it errs upwards.
+
+        Examples
+        --------
+        >>> from projbandits.ridge import Ridge
+        >>> ridge = Ridge.prior(d=1, penalty=1e-9).update([1.0], 1.0).update([1.0], 3.0)
+        >>> round(ridge.noise, 6)
+        1.414214
+        """
+        if self.n == 0:
+            return math.nan
+        Q, _, _ = self._posterior
+        parameters = self.d - self.penalty * float(np.vdot(Q, Q))  # tr V^-1 = |Q|^2
+        return math.sqrt(self.residual / (self.n - parameters))
+
     @property
     def precision(self) -> Array:
         """V_t = lambda I + sum x x^T."""
@@ -102,14 +129,17 @@ class Ridge:
     def update(self, x: npt.ArrayLike, observed: float) -> Ridge:
         """Return the estimate after one more observation."""
         features = np.asarray(x, dtype=np.float64)
-        if features.shape != (self.d,):
-            raise ValueError(f"x must have shape ({self.d},), got {features.shape}")
-        row = np.empty((1, self.d + 1))
-        row[0, :-1] = features
-        row[0, -1] = observed
+        d = len(self.factor) - 1
+        if features.shape != (d,):
+            raise ValueError(f"x must have shape ({d},), got {features.shape}")
+        stacked = np.empty((d + 2, d + 1), order="F")
+        stacked[:-1] = self.factor
+        row = stacked[-1]
+        row[:-1] = features
+        row[-1] = observed
         if not math.isfinite(row.sum()):
             raise ValueError(f"x and observed must be finite, got {features} and {observed}")
-        return self._with(row, 1)
+        return Ridge(self.penalty, self.n + 1, _triangle(stacked))
 
     def update_many(self, X: npt.ArrayLike, observed: npt.ArrayLike) -> Ridge:
         """Return the estimate after a batch of observations, one a row of X."""
@@ -143,8 +173,12 @@ class Ridge:
     def width(self, X: npt.ArrayLike) -> Array:
         """Return |x|_{V^-1}, the width of the ellipsoid along x or along each row of X."""
         Q, _, _ = self._posterior
+        rows = np.asarray(X, dtype=np.float64)
+        if rows.ndim == 1:
+            turned = rows @ Q
+            return np.asarray(math.sqrt(turned @ turned))
         # einsum sums every row in the same order, so equal arms have equal widths.
-        turned = np.einsum("...i,ij->...j", np.asarray(X, dtype=np.float64), Q)
+        turned = np.einsum("...i,ij->...j", rows, Q)
         squares: Array = np.einsum("...j,...j->...", turned, turned)
         return np.sqrt(squares)
 

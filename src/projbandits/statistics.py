@@ -14,10 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from projbandits._checks import Array, real
 
 RESAMPLES = 1000
+LEAST_TRIALS = 20
+"""With fewer trials the bootstrap says nothing."""
 
 
 class Estimate(NamedTuple):
@@ -29,7 +32,7 @@ class Estimate(NamedTuple):
 
 
 def mean(values: Array, level: float = 0.95) -> Estimate:
-    """Return a mean with its normal interval; the ends of a single value are unknown (nan).
+    """Return a mean with Student's interval; the ends of a single value are unknown (nan).
 
     Examples
     --------
@@ -39,10 +42,18 @@ def mean(values: Array, level: float = 0.95) -> Estimate:
     2.0
     """
     center = float(values.mean())
-    if len(values) == 1:
-        return Estimate(center, math.nan, math.nan)
-    half = normal_quantile(level) * float(values.std(ddof=1)) / math.sqrt(len(values))
+    half = float(half_width(values[:, None], level)[0])
     return Estimate(center, center - half, center + half)
+
+
+def half_width(values: Array, level: float = 0.95) -> Array:
+    """Return half of the interval of each mean over trials (the first axis), by Student's t."""
+    n = len(values)
+    if n == 1:
+        return np.full(values.shape[1:], math.nan)
+    t = float(stdtrit(n - 1, 0.5 + _checked(level) / 2))
+    half: Array = t * values.std(axis=0, ddof=1) / math.sqrt(n)
+    return half
 
 
 def share(happened: NDArray[np.bool_], level: float = 0.95) -> Estimate:
@@ -129,11 +140,45 @@ def exponent(
     return _bootstrap(regret[:, chosen], slope, level, resamples)
 
 
+def steadiness(
+    steps: NDArray[np.int64], regret: Array, level: float = 0.95, resamples: int = RESAMPLES
+) -> Estimate:
+    """Return the regret per step in the last half, over that in the quarter before it.
+
+    It is 1 where regret grows linearly, whatever was paid at the start, and 2^(b-1) for n^b.
+    The parameters are those of `exponent`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projbandits import statistics
+    >>> steps = np.arange(1, 1001)
+    >>> statistics.steadiness(steps, (500.0 + 3.0 * steps)[None, :]).value
+    1.0
+    """
+    chosen = np.searchsorted(steps, np.array([0.25, 0.5, 1.0]) * steps[-1])
+    if len(set(chosen)) < 3:
+        return Estimate(math.nan, math.nan, math.nan)
+    lengths = np.diff(steps[chosen])
+
+    def ratio(means: Array) -> Array:
+        rates = np.diff(means, axis=-1) / lengths
+        with np.errstate(divide="ignore", invalid="ignore"):  # no regret at all has no rate
+            return np.asarray(rates[..., 1] / rates[..., 0])
+
+    return _bootstrap(regret[:, chosen], ratio, level, resamples)
+
+
 def _bootstrap(
     values: Array, statistic: Callable[[Array], Array], level: float, resamples: int
 ) -> Estimate:
-    """Return a statistic of the mean over trials, with a percentile interval."""
+    """Return a statistic of the mean over trials, with a percentile interval.
+
+    Resampled from few trials it would be far too narrow, so there it is unknown (nan).
+    """
     n = len(values)
+    if n < LEAST_TRIALS:
+        return Estimate(float(statistic(values.mean(axis=0))), math.nan, math.nan)
     draws = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=resamples) / n
     tail = (1 - _checked(level)) / 2
     found = statistic(draws @ values)

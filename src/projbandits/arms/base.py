@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from projbandits._checks import Array, one_of
-from projbandits._linalg import all_clear, pivots
+from projbandits._linalg import pivots, surely_full
 from projbandits.subspace import Subspace
 
 BASIS_METHODS = ("pivoted-qr", "first")
@@ -116,13 +116,14 @@ def independent_rows(X: Array, method: str, tolerance: float) -> list[int]:
     depend on the units of the features: a pivot below `tolerance` times the first is round-off.
     """
     one_of("method", method, BASIS_METHODS)
-    raw_sizes, order = pivots(X)
+    R, order = pivots(X)
     farthest_first: list[int] = order.tolist()
-    if method == "pivoted-qr" and all_clear(raw_sizes, X.size, tolerance):
-        return farthest_first[: len(raw_sizes)]
+    k = X.shape[1]
+    if method == "pivoted-qr" and surely_full(R, 10 * tolerance):
+        return farthest_first[:k]
     largest = np.abs(X).max(axis=0)
     unit_free = X / np.where(largest > 0, largest, 1.0)
-    sizes, _ = pivots(unit_free)
+    sizes = np.abs(np.diag(pivots(unit_free)[0]))
     k = int((sizes > tolerance * sizes[0]).sum())
     if method == "pivoted-qr":
         return farthest_first[:k]

@@ -14,6 +14,9 @@ from projbandits.arms.base import Arm, ConvexFunction, DecisionSet, independent_
 if TYPE_CHECKING:
     import pandas as pd
 
+DEPENDENT = 1e-11
+"""An arm this close to the span of others, against the longest, counts as dependent on them."""
+
 
 class FiniteArms(DecisionSet):
     """Finitely many arms, one a row.
@@ -91,7 +94,7 @@ class FiniteArms(DecisionSet):
     def basis_rows(self, method: str = "pivoted-qr") -> list[int]:
         """Return the rows of D_k."""
         if method not in self._rows:
-            self._rows[method] = independent_rows(self.vectors, method, tolerance=1e-11)
+            self._rows[method] = independent_rows(self.vectors, method, DEPENDENT)
         return self._rows[method]
 
     @property

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from projbandits.cli import options
 
+if TYPE_CHECKING:
+    from projbandits.paper import Verdict
+
 
 def reproduce(
     figures: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FIGURE ...]", help="Such as fig-a fig-wine; all by default."),
+        typer.Argument(metavar="FIGURE", help="Such as fig-a fig-wine; all by default."),
     ] = None,
     trials: Annotated[
         int | None, typer.Option(help="How many worlds.", show_default="2000")
@@ -51,5 +55,17 @@ def reproduce(
         done = run(figures or (), **size, seed=seed, out=folder, executor=executor)
     rows = [(claim.name, verdict.outcome, claim.text) for claim, verdict in done.verdicts.items()]
     frame = pd.DataFrame(rows, columns=["claim", "verdict", "text"]).set_index("claim")
+    if json:
+        numbers: list[Any] = [_numbers(verdict) for verdict in done.verdicts.values()]
+        frame = frame.assign(numbers=numbers)
     show(frame, as_json=json, title="What the paper claims, and what these results say")
     typer.echo(f"report: {done.report}", err=True)
+
+
+def _numbers(verdict: Verdict) -> list[dict[str, str | float | None]]:
+    """Return what is behind a verdict; what is unknown is null in JSON."""
+    return [
+        {"what": c.what, "asked_for": c.demand, "verdict": c.outcome}
+        | {k: v if math.isfinite(v) else None for k, v in c.estimate._asdict().items()}
+        for c in verdict.conditions
+    ]

@@ -44,6 +44,8 @@ class Condition(NamedTuple):
     def outcome(self) -> str:
         """Whether the interval lies inside, outside, or across an end."""
         _, low, high = self.estimate
+        if not self.demand:
+            return HOLDS
         if self.least <= low and high <= self.most:
             return HOLDS
         if high < self.least or low > self.most:
@@ -52,7 +54,9 @@ class Condition(NamedTuple):
 
     @property
     def demand(self) -> str:
-        """The demand in words."""
+        """The demand in words; a number may be shown without one."""
+        if self.least == -math.inf and self.most == math.inf:
+            return ""
         if self.least == -math.inf:
             return f"at most {self.most:.3g}"
         if self.most == math.inf:
@@ -131,16 +135,22 @@ def beats(experiment: Experiment, winner: Strategy, *others: Strategy) -> Check:
 
 
 def moderate_alpha(experiment: Experiment) -> Check:
-    """Return the check that for each family an alpha within the range beats both its ends."""
+    """Return the check that for each family an alpha within the range beats both its ends.
+
+    The best alpha is chosen by every other trial and tested on the rest, so that luck in the
+    choice does not count.
+    """
 
     def conditions(results: Results) -> list[Condition]:
         result = results[experiment.name]
         found = []
         for family, rows in result.against("alpha").groupby("family", sort=False):
             inner = rows.iloc[1:-1]
-            best = inner.iloc[int(inner["mean"].argmin())]
+            chosen_by = [_final(result, label)[::2].mean() for label in inner["strategy"]]
+            best = inner.iloc[int(np.argmin(chosen_by))]
             for end in (rows.iloc[0], rows.iloc[-1]):
                 more = _final(result, end["strategy"]) - _final(result, best["strategy"])
+                more = more[1::2] if len(more) > 1 else more
                 what = f"{family}: regret at alpha {end['alpha']:g} minus that at {best['alpha']:g}"
                 found.append(Condition(what, statistics.mean(more), least=0.0))
         return found
@@ -168,6 +178,53 @@ def grows(
     return conditions
 
 
+def no_faster(experiment: Experiment, strategy: Strategy) -> Check:
+    """Return the check that regret grows no faster than the order of Theorem 2 does there."""
+
+    def conditions(results: Results) -> list[Condition]:
+        steps = results[experiment.name].steps
+        order = statistics.exponent(steps, theory.theorem_2(steps, 1, 1)[None, :]).value
+        return list(grows(experiment, strategy, most=order)(results))
+
+    return conditions
+
+
+def linear(experiment: Experiment, *strategies: Strategy) -> Check:
+    """Return the check that regret grows as fast in the last half as before, start aside.
+
+    The exponent, which includes the start, is shown beside it.
+    """
+    return each(
+        *(
+            check
+            for strategy in strategies
+            for check in (
+                steady(experiment, strategy, least=STEADY),
+                grows(experiment, strategy),
+            )
+        )
+    )
+
+
+def sublinear(experiment: Experiment, strategy: Strategy) -> Check:
+    """Return the check that regret per step falls; the exponent is shown beside it."""
+    return each(steady(experiment, strategy, most=STEADY), grows(experiment, strategy))
+
+
+def steady(
+    experiment: Experiment, strategy: Strategy, least: float = -math.inf, most: float = math.inf
+) -> Check:
+    """Return the check of how well regret per step keeps up with what it was."""
+
+    def conditions(results: Results) -> list[Condition]:
+        result = results[experiment.name]
+        rows = result.regret[result.position(repr(strategy))]
+        what = f"{_name(strategy)}: regret per step, last half over the quarter before"
+        return [Condition(what, statistics.steadiness(result.steps, rows), least, most)]
+
+    return conditions
+
+
 def finds_best(experiment: Experiment, winner: Strategy, *others: Strategy) -> Check:
     """Return the check that a strategy finds the best arm in most trials, far more than others."""
 
@@ -180,7 +237,7 @@ def finds_best(experiment: Experiment, winner: Strategy, *others: Strategy) -> C
         }
         own = found[repr(winner)]
         return [
-            Condition(f"{_name(winner)}: share of trials", statistics.mean(own), least=0.5),
+            Condition(f"{_name(winner)}: share of trials", statistics.share(own > 0), least=0.5),
             *(
                 Condition(
                     f"the same minus that of {_name(other)}",
@@ -202,12 +259,12 @@ def thresholds(experiment: Experiment, result: Result) -> Array:
 
 
 def exceeds_threshold(experiment: Experiment, alpha: float) -> Check:
-    """Return the check that alpha exceeds Theorem 1's threshold in some of the worlds."""
+    """Return the check that alpha exceeds Theorem 1's threshold in most of the worlds."""
 
     def conditions(results: Results) -> list[Condition]:
         needed = thresholds(experiment, results[experiment.name])
         share = statistics.share(alpha > needed)
-        return [Condition("share of worlds", share, least=1 / len(needed))]
+        return [Condition("share of worlds in which it does", share, least=0.5)]
 
     return conditions
 
@@ -226,13 +283,8 @@ def _name(strategy: Strategy) -> str:
     return repr(strategy).removesuffix("()")
 
 
-ORDER_2 = statistics.exponent(
-    np.arange(1, e.HORIZON + 1), theory.theorem_2(np.arange(1, e.HORIZON + 1), 1, 1)[None, :]
-).value
-"""The exponent that n^(2/3) sqrt(log n) shows over the last decade before 10,000 steps."""
-
-LINEAR = (1 + ORDER_2) / 2
-"""Growth is called linear above and sublinear below: halfway from Theorem 2's order to 1."""
+STEADY = 0.9
+"""Growth is linear if regret per step keeps at least so much of what it was, else sublinear."""
 
 MARGIN = 0.1
 """A margin in the share of trials is called wide from here on."""
@@ -297,11 +349,16 @@ CLAIMS = (
         source="left open by the paper",
         experiments=e.WINE_READINGS,
         conditions=each(*(beats(x, GENTRY_1, *FINITE_BENCHMARKS) for x in e.WINE_READINGS)),
+        remark="In their own units the features run from 0.001 to 440. A ridge of 1 then holds "
+        "back only the small ones, the widths of UE are wide along just those, and it goes on "
+        "exploring where the other strategies have settled. Whether that is chance or merit, the "
+        "paper's order holds for standardised features, with and without noise, but not for raw "
+        "ones.",
     ),
     Claim(
         name="printed-ue",
         text="GENTRY has less regret than UE as its rule is printed, with the projected estimate "
-        "(`ProjectedUE`), in settings a and b.",
+        "(ProjectedUE), in settings a and b.",
         source="Fig. 2 and 3, read with the formula of Section IV",
         experiments=(e.SETTING_A, e.SETTING_B),
         conditions=each(
@@ -317,7 +374,7 @@ CLAIMS = (
             text=f"CURSE, REGRET and UE have linearly growing regret in setting {letter}.",
             source=source,
             experiments=(experiment,),
-            conditions=grows(experiment, *benchmarks, least=LINEAR),
+            conditions=linear(experiment, *benchmarks),
         )
         for letter, experiment, source, benchmarks in (
             *((*aim, FINITE_BENCHMARKS) for aim in AIMS),
@@ -330,7 +387,7 @@ CLAIMS = (
             text=f"GENTRY's regret is sublinear at this horizon in setting {letter}.",
             source=source,
             experiments=(experiment,),
-            conditions=grows(experiment, strategy, most=LINEAR),
+            conditions=sublinear(experiment, strategy),
         )
         for letter, experiment, source, strategy in (
             *((*aim, GENTRY_1) for aim in AIMS),
@@ -353,7 +410,7 @@ CLAIMS = (
         text="With epsilon^i the regret in setting c grows no faster than n^(2/3) sqrt(log n).",
         source="Theorem 2",
         experiments=(e.SETTING_C,),
-        conditions=grows(e.SETTING_C, GENTRY_C, most=ORDER_2),
+        conditions=no_faster(e.SETTING_C, GENTRY_C),
     ),
     Claim(
         name="theorem-3",
@@ -374,15 +431,15 @@ CLAIMS = (
         text="GENTRY's mean regret at alpha 1 stays sublinear far beyond the paper's horizon.",
         source=BEYOND,
         experiments=(e.LONG,),
-        conditions=grows(e.LONG, LONG_1, most=LINEAR),
+        conditions=sublinear(e.LONG, LONG_1),
         remark="Theorem 1 promises log n only for an alpha above its threshold. Below it a share "
         "of trials settles on a wrong arm and explores too rarely to leave it; at 10,000 steps "
         "that tail is still small beside the cost of the start.",
     ),
     Claim(
         name="threshold",
-        text="The alpha of 1 that the paper uses exceeds the threshold of Theorem 1 in some worlds "
-        "of setting a.",
+        text="The alpha of 1 that the paper uses exceeds the threshold of Theorem 1 in most "
+        "worlds of setting a.",
         source=BEYOND,
         experiments=(e.LONG,),
         conditions=exceeds_threshold(e.LONG, 1.0),

@@ -13,6 +13,7 @@ from typing import Any
 
 from projbandits._version import __version__
 from projbandits.results import Result
+from projbandits.simulation.store import UNFINISHED
 
 MANIFEST = "reproduction.json"
 FORMAT = 1
@@ -33,29 +34,42 @@ class Folder:
     def __init__(self, path: str | os.PathLike[str], settings: dict[str, int]) -> None:
         self.path = Path(path)
         self.settings = settings
-        wanted = {"format": FORMAT, "version": __version__, **settings}
+        self.seconds: dict[str, float] = {}
+        self.made_with: dict[str, str] = {}
         if self._manifest.is_file():
-            found = json.loads(self._manifest.read_text(encoding="utf-8"))
-            for name, value in wanted.items():
-                if found.get(name) != value:
-                    raise ValueError(
-                        f"out {str(path)!r} holds another run: its {name} is {found.get(name)!r}, "
-                        f"not {value!r}; nothing was changed. Choose another folder"
-                    )
-            self.seconds: dict[str, float] = found["seconds"]
-        elif self.path.is_dir() and any(self.path.iterdir()):
+            self._read()
+        elif self.path.is_dir() and any(not _ours(file) for file in self.path.iterdir()):
             raise ValueError(
                 f"out {str(path)!r} holds other files; nothing was changed. Choose another folder"
             )
-        else:
-            self.seconds = {}
         try:
-            (self.path / "data").mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
             self._write()
-        except (PermissionError, NotADirectoryError, FileExistsError) as error:
+            (self.path / "data").mkdir(exist_ok=True)
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise
             raise ValueError(
                 f"out must be a folder that can be written to, got {str(path)!r}: {error.strerror}"
             ) from error
+
+    def _read(self) -> None:
+        try:
+            found = json.loads(self._manifest.read_text(encoding="utf-8"))
+            seconds, made_with = dict(found["seconds"]), dict(found["made_with"])
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(
+                f"out has a file that cannot be read, {str(self._manifest)!r}: delete it and what "
+                "is beside it, or choose another folder"
+            ) from error
+        for name, value in {"format": FORMAT, "version": __version__, **self.settings}.items():
+            if found.get(name) != value:
+                raise ValueError(
+                    f"out {str(self.path)!r} holds another run: its {name} is "
+                    f"{found.get(name)!r}, not {value!r}; nothing was changed. Choose another "
+                    "folder"
+                )
+        self.seconds, self.made_with = seconds, made_with
 
     @property
     def _manifest(self) -> Path:
@@ -74,9 +88,15 @@ class Folder:
         return Result.load(self.data(name)) if self.data(name).is_file() else None
 
     def keep(self, name: str, result: Result) -> None:
-        """Write the result of a finished experiment and forget its parts."""
+        """Write the result of a finished experiment and forget its parts.
+
+        Its table comes first: what is killed in between is done again.
+        """
+        table = result.summary().to_csv(lineterminator="\n").encode()
+        self.write(f"data/{name}.csv", table)
         result.save(self.data(name))
-        result.summary().to_csv(self.data(name).with_suffix(".csv"))
+        self.made_with[name] = environment()
+        self._write()
         shutil.rmtree(self.store(name), ignore_errors=True)
 
     def count(self, name: str, seconds: float) -> None:
@@ -87,9 +107,12 @@ class Folder:
     def write(self, name: str, content: bytes) -> Path:
         """Write a file that appears whole or not at all."""
         target = self.path / name
-        part = target.with_name(f".{target.name}.{os.getpid()}")
-        part.write_bytes(content)
-        part.replace(target)
+        part = target.with_name(f"{UNFINISHED}{target.name}-{os.getpid()}")
+        try:
+            part.write_bytes(content)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
         return target
 
     def check_room(self, needed: int) -> None:
@@ -99,7 +122,7 @@ class Folder:
             raise OSError(
                 errno.ENOSPC,
                 f"about {needed / 1e6:,.0f} MB are needed and {free / 1e6:,.0f} MB are free; "
-                "nothing was simulated. Make room, or choose another folder",
+                "nothing was simulated",
                 str(self.path),
             )
 
@@ -109,15 +132,18 @@ class Folder:
             "version": __version__,
             **self.settings,
             "seconds": self.seconds,
-            "environment": environment(),
+            "made_with": self.made_with,
         }
         self.write(MANIFEST, json.dumps(content, indent=2).encode())
 
 
-def environment() -> dict[str, str]:
+def environment() -> str:
     """Return the versions that a number may depend on."""
-    return {
-        "projbandits": __version__,
-        "Python": platform.python_version(),
-        **{name: version(name) for name in PACKAGES},
-    }
+    versions = {"projbandits": __version__, "Python": platform.python_version()}
+    versions |= {name: version(name) for name in PACKAGES}
+    return ", ".join(f"{name} {number}" for name, number in versions.items())
+
+
+def _ours(file: Path) -> bool:
+    """Tell whether a run that was killed at its very beginning may have left a file."""
+    return file.name.startswith(UNFINISHED)

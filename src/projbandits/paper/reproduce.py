@@ -18,6 +18,7 @@ from projbandits.paper.experiments import HORIZON, TRIALS, Experiment
 from projbandits.paper.figures import FIGURES
 from projbandits.paper.folder import Folder
 from projbandits.paper.report import render
+from projbandits.problems import Problem
 from projbandits.results import Result
 from projbandits.simulation import simulate
 from projbandits.simulation.progress import Part, Progress
@@ -100,11 +101,13 @@ def reproduce(
     results = _finished(folder)
     experiments = _needed(chosen)
     left = [experiment for experiment in experiments if experiment.name not in results]
+    problems = {x.name: x.problem() for x in left}  # what is not installed is told now
     folder.check_room(sum(_size(experiment, trials, horizon) for experiment in left))
     with Progress(sum(x.cost for x in left), shown=progress, text="", unit="") as bar:
         for experiment in left:
             bar.say(f"{_figure_of(experiment, chosen)}: {experiment.name}")
-            results[experiment.name] = _run(experiment, folder, executor, bar)
+            problem = problems[experiment.name]
+            results[experiment.name] = _run(experiment, problem, folder, executor, bar)
         bar.say("drawing")
         pictures = _draw(folder, results)
     verdicts = {
@@ -125,8 +128,17 @@ def _needed(figures: list[str]) -> list[Experiment]:
 
 def _finished(folder: Folder) -> dict[str, Result]:
     """Return what an earlier run has finished, whichever figures it was asked for."""
-    loaded = {x.name: folder.load(x.name) for x in _needed(list(FIGURES))}
-    return {name: result for name, result in loaded.items() if result is not None}
+    found = {}
+    for experiment in _needed(list(FIGURES)):
+        result = folder.load(experiment.name)
+        if result is not None:
+            if result.strategies != tuple(map(repr, experiment.strategies)):
+                raise ValueError(
+                    f"out {str(folder.path)!r} holds another run: its {experiment.name} has other "
+                    "strategies; nothing was changed. Choose another folder"
+                )
+            found[experiment.name] = result
+    return found
 
 
 def _figure_of(experiment: Experiment, chosen: list[str]) -> str:
@@ -139,7 +151,11 @@ def _size(experiment: Experiment, trials: int, horizon: int) -> int:
 
 
 def _run(
-    experiment: Experiment, folder: Folder, executor: Executor | None, bar: Progress
+    experiment: Experiment,
+    problem: Problem,
+    folder: Folder,
+    executor: Executor | None,
+    bar: Progress,
 ) -> Result:
     trials = experiment.trials_of(folder.settings["trials"])
     horizon = experiment.horizon_of(folder.settings["horizon"])
@@ -147,7 +163,7 @@ def _run(
     start = time.perf_counter()
     try:
         result = simulate(
-            experiment.problem(),
+            problem,
             experiment.strategies,
             trials=trials,
             horizon=horizon,

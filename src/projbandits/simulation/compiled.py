@@ -166,7 +166,7 @@ def _run_effects(
     stop: NDArray[np.uint8],
 ) -> Record:
     from projbandits.simulation.kernels import effects
-    from projbandits.strategies.effects import LOOSER, RATIOS, Effects
+    from projbandits.strategies.effects import RATIOS, Effects
 
     learn = tables.whole if strategy.learns_on == "arm" else tables.projected
     aim = tables.whole if strategy.aims_at == "return" else tables.projected
@@ -190,14 +190,14 @@ def _run_effects(
             tables.basis(rule.basis),
             rule.parameters,
         ),
-        strategy.ridge,
+        prior.penalty,
         -1.0 if tau is None else tau,
         0.0 if sigma is None else sigma,
         np.zeros(K),
         np.zeros(K),
         np.empty((3, d)),
         np.empty((d, d)),
-        np.empty((2, len(LOOSER), len(RATIOS))),
+        np.empty((2, len(RATIOS))),
         np.zeros(FOUND_BEST_WINDOW, np.bool_),
         tables.means,
         tables.gaps,

@@ -40,7 +40,7 @@ def run(spec: Spec, executor: Executor | None, store: Store | None, bar: Bar) ->
         raise KeyboardInterrupt(
             f"stopped after {finished:,} of {spec.trials:,} trials; "
             + (
-                f"they are kept in {str(store.path)!r}: run the same again to continue"
+                f"what is finished is kept in {str(store.path)!r}: run the same again to continue"
                 if store is not None
                 else "pass store= with a folder to be able to continue next time"
             )

@@ -2,7 +2,7 @@
 
 They are spawned from the seed by trial and purpose alone, so a result does not depend on how many
 trials are asked for, on the strategies beside, or on who runs them in what order; and every
-strategy meets the same worlds and the same noise, so differences between strategies are paired.
+strategy meets the same worlds, so differences between strategies are paired.
 """
 
 from __future__ import annotations

@@ -22,7 +22,6 @@ from projbandits.strategies.belief import Belief
 from projbandits.strategies.effects import Effects
 from projbandits.subspace import Subspace
 
-
 LAST = ("ridge", "arm_effects")
 """Fields of every strategy, which stand behind its own in a label."""
 

@@ -30,21 +30,22 @@ from projbandits.strategies.belief import Belief
 RATIOS = np.concatenate([[0.0], np.geomspace(0.05, 5.0, 13)])
 """The values of tau / sigma that are weighed against each other, all as likely beforehand."""
 
-TIE = 1e-6
-"""Likelihoods that differ by less than this, relatively, are alike."""
+CAUTION, LEAN = 0.75, 1.0
+"""The estimate of tau is `CAUTION` times its posterior mean and `LEAN` standard deviations.
+
+While few arms have been tried that leans high, so as not to settle early; later it asks for a
+little less exploration than the likelihood does.
+"""
+
+LOOSER = 0.1
+"""Where arms have effects theta is held back by this much of the ridge.
+
+What is common to all arms (a rating of six) may be many times the noise, and a belief that is sure
+of the contrary does not look at arms that it has not tried.
+"""
 
 TINY = 1e-12
 """What is left of the squares when everything is explained is round-off."""
-
-import os
-CAUTION = float(os.environ.get("CAUTION", "1.0"))
-"""How much of the estimated tau is believed; see docs/strategies.md."""
-
-LEAN = float(os.environ.get("LEAN", "1.0"))
-"""How many standard deviations of its posterior are added to tau: much while data are few."""
-
-LOOSER = np.array([float(x) for x in os.environ.get("LOOSER","0.01").split(",")])
-"""The multiples of the ridge that are tried: theta may be far larger than sigma."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +56,8 @@ class Effects:
     ----------
     features : ndarray of shape (K, d)
         The arms as they are learnt on, f_i.
-    ridge : float
-        lambda as the strategy has it.
+    penalty : float
+        lambda.
     pulls, sums : ndarray of shape (K,)
         How often each arm was pulled, and the sum of what it returned.
     squares : float
@@ -65,18 +66,15 @@ class Effects:
         rho = tau^2 / sigma^2.
     noise : float
         sigma.
-    penalty : float
-        lambda as the data has it, at most the ridge.
     """
 
     features: Array
-    ridge: float
+    penalty: float
     pulls: NDArray[np.int64]
     sums: Array
     squares: float
     ratio: float
     noise: float
-    penalty: float
 
     @classmethod
     def prior(
@@ -85,9 +83,9 @@ class Effects:
         """Return what is known before any observation, with tau and sigma where they are known."""
         K = len(features)
         sigma = 1.0 if noise is None else noise
-        ratio = CAUTION * float(RATIOS.mean()) if effect is None else effect / sigma
-        none = np.zeros(K)
-        return cls(features, ridge, none.astype(np.int64), none, 0.0, ratio**2, sigma, ridge * LOOSER[0])
+        ratio = _leaning(RATIOS, np.ones(len(RATIOS))) if effect is None else effect / sigma
+        pulls, sums = np.zeros(K, np.int64), np.zeros(K)
+        return cls(features, LOOSER * ridge, pulls, sums, 0.0, ratio**2, sigma)
 
     @property
     def refit_due(self) -> bool:
@@ -122,7 +120,7 @@ class Effects:
     def belief(self, aims: Array) -> Belief:
         """Return the belief about <a_i, theta> + b_i, with a_i the rows of `aims`."""
         inverse, theta = self._linear
-        weight: Array = 1.0 / (1.0 + self.pulls * self.ratio)
+        weight: Array = np.asarray(1.0 / (1.0 + self.pulls * self.ratio), dtype=np.float64)
         shrink = self.pulls * self.ratio * weight
         unexplained = self.sums - self.pulls * np.einsum("ij,j->i", self.features, theta)
         return Belief(
@@ -134,10 +132,8 @@ class Effects:
             noise=self.noise,
         )
 
-    def likelihood(
-        self, ratio: float, penalty: float, noise: float | None = None
-    ) -> tuple[float, float]:
-        """Return the variance that fits best at rho and lambda, and the log-likelihood with it.
+    def likelihood(self, ratio: float, noise: float | None = None) -> tuple[float, float]:
+        """Return the variance that fits best at rho = `ratio`, and the log-likelihood with it.
 
         The likelihood is that of the returns with theta and the effects integrated out, up to a
         constant; at a given noise, the likelihood is with that.
@@ -146,21 +142,17 @@ class Effects:
         seen = self.pulls > 0
         f = self.features[seen]
         V = (f.T * (self.pulls * weight)[seen]) @ f
-        V[np.diag_indices_from(V)] += penalty
+        V[np.diag_indices_from(V)] += self.penalty
         L = np.linalg.cholesky(V)
         z = scipy.linalg.solve_triangular(L, (self.sums * weight)[seen] @ f, lower=True)
         rest = self.squares - ratio * float((self.sums**2 * weight).sum()) - float(z @ z)
         variance = max(rest, TINY * self.squares) / self.n
-        grown = 2.0 * float(np.log(np.diag(L)).sum()) - len(V) * math.log(penalty)
-        grown -= float(np.log(weight).sum())
+        grown = 2.0 * float(np.log(np.diag(L)).sum()) - float(np.log(weight).sum())
         used = variance if noise is None else noise**2
         return variance, -0.5 * (self.n * (math.log(used) + variance / used) + grown)
 
     def fitted(self, effect: float | None, noise: float | None) -> Effects:
-        """Return the same observations with the scales as told, or as the data has them.
-
-        lambda is the likeliest of some multiples of the ridge. tau, where it is not told, is its
-        posterior mean over `RATIOS`, leaning high.
+        """Return the same observations with rho and sigma as told, or as the data has them.
 
         Parameters
         ----------
@@ -169,28 +161,20 @@ class Effects:
         """
         if self.squares == 0.0:
             return self
-        penalties = self.ridge * LOOSER
         if effect is not None:
-            told = (effect / (self.noise if noise is None else noise)) ** 2
-            found = [self.likelihood(told, penalty, noise) for penalty in penalties]
-            likely = np.array([fit for _, fit in found])
-            best = _first_largest(np.exp(likely - likely.max()))
-            sigma = math.sqrt(found[best][0]) if noise is None else noise
-            ratio = effect / sigma
-        else:
-            fits = np.array(
-                [[self.likelihood(r * r, p, noise) for r in RATIOS] for p in penalties]
-            )
-            chances = np.exp(fits[:, :, 1] - fits[:, :, 1].max())
-            best = _first_largest(chances.sum(axis=1))
-            chance = chances[best] / chances[best].sum()
-            mean = float(chance @ RATIOS)
-            spread = math.sqrt(max(float(chance @ RATIOS**2) - mean**2, 0.0))
-            ratio = CAUTION * (mean + LEAN * spread)
-            sigma = math.sqrt(float(chance @ fits[best, :, 0])) if noise is None else noise
-        return replace(self, ratio=ratio**2, noise=sigma, penalty=float(penalties[best]))
+            if noise is None:
+                variance, _ = self.likelihood((effect / self.noise) ** 2)
+                noise = math.sqrt(variance)
+            return replace(self, ratio=(effect / noise) ** 2, noise=noise)
+        variances, fits = np.array([self.likelihood(r * r, noise) for r in RATIOS]).T
+        chances = np.exp(fits - fits.max())
+        if noise is None:
+            noise = math.sqrt(float(chances @ variances) / float(chances.sum()))
+        return replace(self, ratio=_leaning(RATIOS, chances) ** 2, noise=noise)
 
 
-def _first_largest(chances: Array) -> int:
-    """Return the first of the likeliest: of penalties that explain the data alike, the ridge."""
-    return int((chances >= chances.max() * (1 - TIE)).argmax())
+def _leaning(ratios: Array, chances: Array) -> float:
+    """Return `CAUTION` times mean and `LEAN` standard deviations of the ratios."""
+    chances = chances / chances.sum()
+    mean = float(chances @ ratios)
+    return CAUTION * (mean + LEAN * math.sqrt(max(float(chances @ ratios**2) - mean**2, 0.0)))

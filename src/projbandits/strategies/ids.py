@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from projbandits._checks import Array, positive
-from projbandits.arms import Arm, DecisionSet, FiniteArms
+from projbandits.arms import Arm, ConvexSet, DecisionSet, FiniteArms
 from projbandits.strategies.base import Choice, LinearStrategy, State
 from projbandits.strategies.belief import Belief
 from projbandits.strategies.noise import cautious_noise
@@ -52,9 +52,13 @@ class Believing(LinearStrategy):
     ----------
     noise : float, optional
         sigma, the standard deviation of the noise; by default estimated, on the high side.
+    ridge : float
+        lambda, the weight of the L2 penalty. The belief begins with theta ~ N(0, sigma^2 / lambda):
+        where the noise is small beside theta, a large lambda believes too much.
     """
 
     noise: float | None = None
+    ridge: float = 0.1
 
     learns_on = "arm"
     aims_at = "projection"
@@ -71,23 +75,27 @@ class Believing(LinearStrategy):
         return cautious_noise(state.ridge) if self.noise is None else self.noise
 
     def draws(self, state: State, normals: Array) -> Array:
-        """Return P_U theta for theta = theta-hat + sigma V^(-1/2) z, for each row z."""
-        root = np.linalg.cholesky(state.ridge.inverse)
-        thetas = state.ridge.theta + self.sigma(state) * normals @ root.T
+        """Return P_U theta for theta = theta-hat + sigma Q z, for each row z, with Q Q^T = V^-1."""
+        thetas = state.ridge.theta + self.sigma(state) * normals @ state.ridge.root.T
         return thetas @ state.projection
 
-    def candidates(self, state: State, arms: DecisionSet) -> list[Arm]:
-        """Return the arms to choose among.
+    def candidates(self, state: State, arms: DecisionSet) -> Array:
+        """Return the arms to choose among, as rows.
 
         On a convex set they are the greedy point, the support points of some draws of the belief,
         and D_k. The draws come from a fixed table that turns with the step, not from the
         generator: so the state determines the candidates, and probabilities are exact.
         """
         if isinstance(arms, FiniteArms):
-            return [arms.arm(i) for i in range(arms.size)]
+            return arms.vectors
         start = state.step % TURNS * DRAWS
         drawn = self.draws(state, normal_table(arms.d)[start : start + DRAWS])
-        return [arms.best(self.aim(state)), *(arms.best(c) for c in drawn), *arms.basis_arms()]
+        directions = np.vstack([self.aim(state), drawn])
+        if isinstance(arms, ConvexSet):
+            points = arms.supports(directions)
+        else:
+            points = np.array([arms.maximize(c) for c in directions])
+        return np.vstack([points, arms.basis()])
 
     def belief(self, state: State, X: Array) -> Belief:
         """Return what is believed of the arms in the rows of X."""
@@ -115,13 +123,17 @@ class InformationDirected(Believing):
 
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
         """Choose between the greedy arm and the best arm to mix it with."""
-        candidates = self.candidates(state, arms)
-        X = np.array([arm.x for arm in candidates])
+        X = self.candidates(state, arms)
         prospect = self.prospect(state, self.belief(state, X))
         other, p = two_actions(prospect)
         if rng.random() < p:
-            return Choice(candidates[other], p)
-        return Choice(candidates[prospect.greedy], 1 - p)
+            return Choice(arm_in(arms, X, other), p)
+        return Choice(arm_in(arms, X, prospect.greedy), 1 - p)
+
+
+def arm_in(arms: DecisionSet, X: Array, i: int) -> Arm:
+    """Return candidate i as an arm of the set."""
+    return arms.arm(i) if isinstance(arms, FiniteArms) else Arm(X[i])
 
 
 def two_actions(prospect: Prospect) -> tuple[int, float]:

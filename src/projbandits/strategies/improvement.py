@@ -11,7 +11,13 @@ from projbandits._checks import Array, integer
 from projbandits.arms import DecisionSet
 from projbandits.strategies.base import Choice, State
 from projbandits.strategies.belief import Belief
-from projbandits.strategies.ids import Believing, InformationDirected, Prospect, first_largest
+from projbandits.strategies.ids import (
+    Believing,
+    InformationDirected,
+    Prospect,
+    arm_in,
+    first_largest,
+)
 
 
 def improvement(belief: Belief) -> Prospect:
@@ -40,9 +46,7 @@ def improvement(belief: Belief) -> Prospect:
     # The sum over y of weight_y (<g_y, x_z> + [z = y] own_y - [z = h] own_h)^2, expanded.
     weight = np.divide(density, 2 * s, out=np.zeros_like(s), where=unknown)
     A = (G * weight[:, None]).T @ G
-    told = np.einsum(
-        "ij,jk,ik->i", belief.seen, A, belief.seen, optimize=["einsum_path", (0, 1), (0, 1)]
-    )
+    told: Array = np.einsum("ij,ij->i", belief.seen @ A, belief.seen)
     own = belief.own
     told += weight * own * (2 * np.einsum("ij,ij->i", G, belief.seen) + own)
     told[h] += own[h] * (own[h] * weight.sum() - 2 * weight @ (G @ belief.seen[h]))
@@ -53,9 +57,9 @@ def improvement(belief: Belief) -> Prospect:
 
 def deviations(belief: Belief, beyond: Array, G: Array, h: int) -> Array:
     """Return the standard deviation of what is wanted of each arm beyond arm h."""
-    squares = np.einsum("ij,ij->i", beyond, G) + belief.own + belief.own[h]
+    squares: Array = np.einsum("ij,ij->i", beyond, G) + belief.own + belief.own[h]
     squares[h] = 0.0
-    return np.sqrt(np.maximum(squares, 0.0))
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
 
 def return_variance(belief: Belief) -> Array:
@@ -125,11 +129,11 @@ class EIRatio(Believing):
 
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
         """Choose the largest info_z / gap_z with (n - t) info_z >= mean_h - mean_z."""
-        candidates = self.candidates(state, arms)
-        X = np.array([arm.x for arm in candidates])
+        X = self.candidates(state, arms)
         h, gaps, info = improvement(self.belief(state, X))
         if gaps[h] <= 0:
-            return Choice(candidates[h], 1.0)
+            return Choice(arm_in(arms, X, h), 1.0)
         left = max(self.horizon - state.step, 0)
         repaid = left * info >= gaps - gaps[h]
-        return Choice(candidates[first_largest(np.where(repaid, info / gaps, 0.0))], 1.0)
+        best = first_largest(np.where(repaid, info / gaps, 0.0))
+        return Choice(arm_in(arms, X, best), 1.0)

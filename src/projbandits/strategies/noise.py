@@ -6,19 +6,21 @@ import math
 
 from projbandits.ridge import Ridge
 
-CAUTION = 1.2816
-"""The normal quantile of 90 %: the noise is larger than what is estimated one time in ten."""
+CAUTION = 1.0
+"""How many standard errors above the estimate of its variance the noise is taken to be."""
+LEAST_FREE = 1e-9
+"""Round-off in the number of free observations."""
 
 
 def cautious_noise(ridge: Ridge) -> float:
-    """Return an upper confidence limit of sigma from the residuals.
+    """Return sigma from the residuals, on the high side.
 
-    Each observation adds a squared error with mean sigma^2 to `ridge.residual` (a little more, for
-    the penalty), so that divided by sigma^2 it is about chi-squared with n degrees of freedom. The
-    limit divides it by that distribution's quantile, as Wilson and Hilferty approximate it. It is
-    high while data are few: a strategy that takes the noise for smaller than it is stops asking.
+    Of n observations, n - d + lambda tr V^-1 are free: the estimate has adapted to the others. What
+    it could not explain (`ridge.residual`) has at least sigma^2 times as many as its mean, whatever
+    theta is. So the quotient errs on the high side if at all, and while data are few one standard
+    error is added, since a strategy that takes the noise for smaller than it is stops asking.
 
-    As long as nothing but zeros was seen it is 1, since then every strategy here chooses the same
+    As long as nothing but zeros was seen it is 1: then every strategy here chooses the same
     whatever the noise.
 
     Examples
@@ -31,14 +33,10 @@ def cautious_noise(ridge: Ridge) -> float:
     >>> for r in (1.0, -1.0) * 200:
     ...     ridge = ridge.update([1.0], r)
     >>> round(cautious_noise(ridge), 2)
-    1.05
+    1.04
     """
     if ridge.residual <= 0.0:
         return 1.0
-    return math.sqrt(ridge.residual / chi_squared_quantile(ridge.n))
-
-
-def chi_squared_quantile(n: int) -> float:
-    """Return what a chi-squared variable with n degrees of freedom exceeds 9 times in 10."""
-    spread = 2.0 / (9.0 * n)
-    return float(n * (1.0 - spread - CAUTION * math.sqrt(spread)) ** 3)
+    adapted = ridge.d - ridge.penalty * float(ridge.inverse.trace())
+    free = max(ridge.n - adapted, LEAST_FREE)
+    return math.sqrt(ridge.residual / free * (1.0 + CAUTION * math.sqrt(2.0 / free)))

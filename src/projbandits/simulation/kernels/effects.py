@@ -15,18 +15,12 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array
 from projbandits.simulation.kernels.common import LANES, argmax, bind, direction, observe, products
-from projbandits.simulation.kernels.ids import (
-    NEGLIGIBLE,
-    Room,
-    best_ratio,
-    hidden,
-    ids_room,
-    two_actions,
-)
+from projbandits.simulation.kernels.ids import Room, ids_room
+from projbandits.simulation.kernels.prospects import NEGLIGIBLE, best_ratio, hidden, two_actions
 from projbandits.simulation.kernels.rules import greedy_rule, optimistic_rule
-from projbandits.strategies.effects import CAUTION, LEAN, LOOSER, RATIOS, TIE, TINY
+from projbandits.strategies.effects import CAUTION, LEAN, RATIOS, TINY
 
-RATIO, NOISE, PULLS, SQUARES, PENALTY = 0, 1, 2, 3, 4
+RATIO, NOISE, PULLS, SQUARES = 0, 1, 2, 3
 
 
 class EffectView(NamedTuple):
@@ -42,8 +36,8 @@ class EffectView(NamedTuple):
         |f_j|^2_{V^-1}, the squared width of the features' part.
     weights : ndarray of shape (K,)
         1 / (1 + n_j rho).
-    scales : ndarray of shape (5,)
-        rho, sigma, the number of pulls, the sum of the squares of the returns, and lambda.
+    scales : ndarray of shape (4,)
+        rho, sigma, the number of pulls, and the sum of the squares of the returns.
     inverse, theta : ndarray of shape (d, d) and (d,)
         V^-1 and theta-hat.
     learn, learn_T, aim_T : ndarray of shape (K, d), (d, K), (d, K)
@@ -94,7 +88,7 @@ def effect_view(
         linear + ratio,
         linear,
         np.ones(K),
-        np.array([ratio, sigma, 0.0, 0.0, penalty]),
+        np.array([ratio, sigma, 0.0, 0.0]),
         np.eye(d) / penalty,
         np.zeros(d),
         *learn,
@@ -159,7 +153,6 @@ def likelihood(penalty, ratio, told_noise, view, pulls, sums, V, b):  # type: ig
             b[a] -= V[a, k] * b[k]
         b[a] /= V[a, a]
         rest -= b[a] * b[a]
-    grown -= d * math.log(penalty)
     for i in range(pulls.size):
         grown += math.log(1.0 + pulls[i] * ratio)
     n = view.scales[PULLS]
@@ -169,54 +162,43 @@ def likelihood(penalty, ratio, told_noise, view, pulls, sums, V, b):  # type: ig
 
 
 @njit(nogil=True, error_model="numpy")
-def refit(ridge, tau, told_noise, view, pulls, sums, V, b, fits):  # type: ignore[no-untyped-def]
-    """Estimate the scales as `Effects.fitted` does; tau is negative where it is not known."""
+def refit(penalty, tau, told_noise, view, pulls, sums, V, b, fits):  # type: ignore[no-untyped-def]
+    """Estimate rho and sigma as `Effects.fitted` does; tau is negative where it is not known."""
     scales = view.scales
     if scales[SQUARES] == 0.0:
         return
-    most = -np.inf
+    sigma = told_noise
     if tau >= 0.0:
-        told = (tau / (told_noise if told_noise > 0.0 else scales[NOISE])) ** 2
-        sigma = told_noise
-        for p in range(LOOSER.size):
-            penalty = ridge * LOOSER[p]
-            variance, fit = likelihood(penalty, told, told_noise, view, pulls, sums, V, b)
-            if fit > most + TIE:
-                most = fit
-                scales[PENALTY] = penalty
-                sigma = told_noise if told_noise > 0.0 else math.sqrt(variance)
+        if told_noise <= 0.0:
+            told = (tau / scales[NOISE]) ** 2
+            variance, _ = likelihood(penalty, told, told_noise, view, pulls, sums, V, b)
+            sigma = math.sqrt(variance)
         scales[RATIO], scales[NOISE] = (tau / sigma) ** 2, sigma
         return
-    for p in range(LOOSER.size):
-        for r in range(RATIOS.size):
-            fits[0, p, r], fits[1, p, r] = likelihood(
-                ridge * LOOSER[p], RATIOS[r] * RATIOS[r], told_noise, view, pulls, sums, V, b
-            )
-            most = max(most, fits[1, p, r])
-    likeliest = 0.0
-    for p in range(LOOSER.size):
-        total, mean, square, variance = 0.0, 0.0, 0.0, 0.0
-        for r in range(RATIOS.size):
-            chance = math.exp(fits[1, p, r] - most)
-            total += chance
-            mean += chance * RATIOS[r]
-            square += chance * RATIOS[r] * RATIOS[r]
-            variance += chance * fits[0, p, r]
-        if total * (1.0 - TIE) > likeliest:
-            likeliest = total
-            mean /= total
-            ratio = CAUTION * (mean + LEAN * math.sqrt(max(square / total - mean * mean, 0.0)))
-            scales[RATIO] = ratio * ratio
-            scales[NOISE] = told_noise if told_noise > 0.0 else math.sqrt(variance / total)
-            scales[PENALTY] = ridge * LOOSER[p]
+    most = -np.inf
+    for r in range(RATIOS.size):
+        ratio = RATIOS[r] * RATIOS[r]
+        fits[0, r], fits[1, r] = likelihood(penalty, ratio, told_noise, view, pulls, sums, V, b)
+        most = max(most, fits[1, r])
+    total, mean, square, variance = 0.0, 0.0, 0.0, 0.0
+    for r in range(RATIOS.size):
+        chance = math.exp(fits[1, r] - most)
+        total += chance
+        mean += chance * RATIOS[r]
+        square += chance * RATIOS[r] * RATIOS[r]
+        variance += chance * fits[0, r]
+    mean /= total
+    ratio = CAUTION * (mean + LEAN * math.sqrt(max(square / total - mean * mean, 0.0)))
+    scales[RATIO] = ratio * ratio
+    scales[NOISE] = sigma if told_noise > 0.0 else math.sqrt(variance / total)
 
 
 @njit(nogil=True, error_model="numpy")
-def invert(view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
+def invert(penalty, view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
     """Make V^-1 anew, and with it the features' widths."""
     d = b.size
     inverse, linear = view.inverse, view.linear
-    assemble(view.scales[PENALTY], view.scales[RATIO], view.learn, pulls, sums, V, b)
+    assemble(penalty, view.scales[RATIO], view.learn, pulls, sums, V, b)
     factor(V)
     for column in range(d):  # L^-1 first, in the lower half of the inverse
         for a in range(column, d):
@@ -248,7 +230,7 @@ def invert(view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
 
 def effect_steps(  # type: ignore[no-untyped-def]
     view,
-    ridge,
+    penalty,
     tau,
     told_noise,
     pulls,
@@ -305,8 +287,8 @@ def effect_steps(  # type: ignore[no-untyped-def]
         while 2 * top <= t:
             top *= 2
         if t == top or t == top + top // 2:
-            refit(ridge, tau, told_noise, view, pulls, sums, V, scratch, fits)
-            invert(view, pulls, sums, V, b)
+            refit(penalty, tau, told_noise, view, pulls, sums, V, scratch, fits)
+            invert(penalty, view, pulls, sums, V, b)
             for j in range(K):
                 weights[j] = 1.0 / (1.0 + pulls[j] * scales[RATIO])
         else:

@@ -1,7 +1,4 @@
-"""Gaps and information of arms, as `strategies.improvement` and `strategies.directed` have them.
-
-Arms are columns: loops over arms are innermost and vectorise without reordering any sum.
-"""
+"""What compiled rules keep of a belief: its part inside of U, the noise, and draws."""
 
 from __future__ import annotations
 
@@ -12,11 +9,10 @@ import numpy as np
 from numba import njit
 
 from projbandits._checks import Array
-from projbandits.strategies.ids import TIE
-from projbandits.strategies.noise import CAUTION
+from projbandits.strategies.noise import CAUTION, LEAST_FREE
 
-NEGLIGIBLE = 80.0
-"""u^2 beyond the least: its density is less than 1e-17 of the largest, below rounding."""
+ROUNDED = 1e-15
+"""What is left of a variance, against itself, is rounding below this."""
 
 
 class Inside(NamedTuple):
@@ -97,221 +93,41 @@ def move_inside(inside, w, v, moved, row):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def cautious_noise(residual, n):  # type: ignore[no-untyped-def]
+def cautious_noise(residual, n, inverse, penalty):  # type: ignore[no-untyped-def]
     """Return sigma as `strategies.noise` estimates it."""
     if residual <= 0.0:
         return 1.0
-    spread = 2.0 / (9.0 * n)
-    root = 1.0 - spread - CAUTION * math.sqrt(spread)
-    return math.sqrt(residual / (n * (root * root * root)))
+    trace = 0.0
+    for a in range(inverse.shape[0]):
+        trace += inverse[a, a]
+    free = max(n - (inverse.shape[0] - penalty * trace), LEAST_FREE)
+    return math.sqrt(residual / free * (1.0 + CAUTION * math.sqrt(2.0 / free)))
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def _squares(M, columns, origin, row, out):  # type: ignore[no-untyped-def]
-    """Fill out with c_j^T M c_j, c_j being column j less the origin; `row` is scratch."""
-    for j in range(out.size):
-        out[j] = 0.0
-    for a in range(columns.shape[0]):
-        for j in range(out.size):
-            row[j] = M[a, a] * (columns[a, j] - origin[a])
-        for b in range(a + 1, columns.shape[0]):
-            twice = 2.0 * M[a, b]
-            for j in range(out.size):
-                row[j] += twice * (columns[b, j] - origin[b])
-        for j in range(out.size):
-            out[j] += row[j] * (columns[a, j] - origin[a])
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def _compare(h, scores, inside, room):  # type: ignore[no-untyped-def]
-    """Fill how far each arm is behind arm h, as `gaps`, the deviations, and as row 0 place h."""
-    origin = room.rows[0]
-    for a in range(inside.places.shape[0]):
-        origin[a] = inside.places[a, h]
-    _squares(inside.within, inside.places, origin, room.scratch, room.deviations)
-    for j in range(room.gaps.size):
-        room.gaps[j] = scores[h] - scores[j]
-        room.deviations[j] = math.sqrt(max(room.deviations[j], 0.0))
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def improvement(h, sigma, scores, widths, inside, room):  # type: ignore[no-untyped-def]
-    """Fill the gaps and the information by expected improvement over the greedy arm h."""
-    gaps, info, deviations, u = room.gaps, room.info, room.deviations, room.scratch
-    _compare(h, scores, inside, room)
-    least = np.inf
-    for j in range(gaps.size):
-        deviations[j] *= sigma
-        u[j] = gaps[j] / deviations[j] if deviations[j] > 0.0 and j != h else np.inf
-    for j in range(gaps.size):
-        least = min(least, u[j])
-    negligible = least * least + NEGLIGIBLE
-    densities = info
-    for j in range(gaps.size):
-        square = u[j] * u[j]
-        densities[j] = math.exp(-0.5 * square) if square <= negligible < np.inf else 0.0
-    for j in range(gaps.size):
-        u[j] = deviations[j] * densities[j] * hidden(u[j])
-    delta = 0.0
-    for j in range(gaps.size):
-        delta += u[j]
-        densities[j] = densities[j] / deviations[j] if densities[j] > 0.0 else 0.0
-    _weigh(densities, inside.places, room)
-    _squares(room.matrix, inside.across, room.rows[1], deviations, u)
-    delta /= math.sqrt(2.0 * math.pi)
-    factor = 0.5 * sigma * sigma / math.sqrt(2.0 * math.pi)
-    for j in range(gaps.size):
-        gaps[j] += delta
-        info[j] = factor * u[j] / (1.0 + widths[j])
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def hidden(u):  # type: ignore[no-untyped-def]
-    """Return 1 - u Phi(-u) / phi(u) for u >= 0, to 3e-14: a polynomial in t = 4 / (4 + u)."""
-    t = 4.0 / (4.0 + u)
-    r = 0.02504048794216523
-    r = (
-        ((r * t - 0.2600227228168807) * t + 1.224527118790178) * t - 3.4400453315968824
-    ) * t + 6.382615655342452
-    r = (
-        ((r * t - 8.206042546326382) * t + 7.538305557226105) * t - 5.1394541252988954
-    ) * t + 2.728581353121928
-    r = (
-        ((r * t - 1.1007141036530792) * t + 0.3089324342904526) * t - 0.1245070486670508
-    ) * t - 0.0019327776561081627
-    r = (
-        ((r * t + 0.03389139918315997) * t + 0.10286078430640458) * t + 0.16258229492722853
-    ) * t + 0.19897534198964414
-    r = (
-        ((r * t + 0.2031249785624038) * t + 0.17578125033532505) * t + 0.12499999999783751
-    ) * t + 0.06250000000000311
-    return r * t * t
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def _weigh(weights, places, room):  # type: ignore[no-untyped-def]
-    """Fill the upper half of sum_y weight_y c_y c_y^T, c_y being place y less that in row 0.
-
-    Four sums run side by side, as one could not be vectorised. Row 1 becomes zero.
-    """
-    M, origin, row = room.matrix, room.rows[0], room.scratch
-    K = row.size
-    whole = K - K % 4
-    for a in range(places.shape[0]):
-        for j in range(K):
-            row[j] = weights[j] * (places[a, j] - origin[a])
-        for b in range(a, places.shape[0]):
-            o = origin[b]
-            s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-            for j in range(0, whole, 4):
-                s0 += row[j] * (places[b, j] - o)
-                s1 += row[j + 1] * (places[b, j + 1] - o)
-                s2 += row[j + 2] * (places[b, j + 2] - o)
-                s3 += row[j + 3] * (places[b, j + 3] - o)
-            for j in range(whole, K):
-                s0 += row[j] * (places[b, j] - o)
-            M[a, b] = (s0 + s1) + (s2 + s3)
-        room.rows[1, a] = 0.0
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def directed(h, radius, scores, widths, inside, room):  # type: ignore[no-untyped-def]
-    """Fill the gaps and the information along the widest plausible difference from arm h.
-
-    `radius` is in units of the deviations here, which lack the factor sigma.
-    """
-    gaps, info, deviations, along = room.gaps, room.info, room.deviations, room.scratch
-    origin = room.rows[0]
-    _compare(h, scores, inside, room)
-    deviations[h] = 0.0
-    delta, widest = 0.0, 0.0
-    for j in range(gaps.size):
-        above = radius * deviations[j] - gaps[j]
-        delta = max(delta, above)
-        if above >= 0.0:
-            widest = max(widest, deviations[j])
-        else:
-            deviations[j] = 0.0
-    w = 0
-    while deviations[w] < widest * (1.0 - TIE):
-        w += 1
-    for z in range(gaps.size):
-        gaps[z] += delta
-        along[z] = 0.0
-    for a in range(inside.places.shape[0]):
-        step = inside.places[a, w] - origin[a]
-        for z in range(gaps.size):
-            along[z] += step * inside.across[a, z]
-    for z in range(gaps.size):
-        info[z] = 0.0
-        if widest > 0.0:
-            square = along[z] * along[z] / (deviations[w] * deviations[w] * (1.0 + widths[z]))
-            info[z] = -math.log1p(-square)
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def two_actions(h, room):  # type: ignore[no-untyped-def]
-    """Return j and p as `strategies.ids.two_actions` does."""
-    gaps, info, ratios, chances = room.gaps, room.info, room.scratch, room.deviations
-    gap, known = gaps[h], info[h]
-    alone = gap * gap / known if known > 0.0 else np.inf
-    least = np.inf
-    for j in range(gaps.size):
-        costs, tells = gaps[j] - gap, info[j] - known
-        p = 0.0
-        if tells > 0.0:
-            p = gap / costs - 2.0 * known / tells if costs > 0.0 else 1.0
-            p = min(max(p, 0.0), 1.0)
-        mixed = gap + p * costs
-        ratios[j] = mixed * mixed / (known + p * tells) if p > 0.0 else alone
-        chances[j] = p
-        least = min(least, ratios[j])
-    j = 0
-    while ratios[j] > least * (1.0 + TIE):
-        j += 1
-    return j, chances[j]
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def best_ratio(h, left, room):  # type: ignore[no-untyped-def]
-    """Return the arm that `EIRatio` chooses with `left` steps left."""
-    gaps, info, ratios = room.gaps, room.info, room.scratch
-    if gaps[h] <= 0.0:
-        return h
-    largest = 0.0
-    for j in range(gaps.size):
-        repaid = left * info[j] >= gaps[j] - gaps[h]
-        ratios[j] = info[j] / gaps[j] if repaid else 0.0
-        largest = max(largest, ratios[j])
-    j = 0
-    while ratios[j] < largest * (1.0 - TIE):
-        j += 1
-    return j
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def root(inverse, L):  # type: ignore[no-untyped-def]
-    """Fill the lower triangle L with L L^T = V^-1, and return log det V."""
+def root(inverse, Q):  # type: ignore[no-untyped-def]
+    """Fill the upper triangle of Q with Q Q^T = V^-1, as `Ridge.root`, and return log det V."""
     d = inverse.shape[0]
     grown = 0.0
-    for a in range(d):
-        for b in range(a + 1):
+    for b in range(d - 1, -1, -1):
+        for a in range(b, -1, -1):
             total = inverse[a, b]
-            for k in range(b):
-                total -= L[a, k] * L[b, k]
+            for k in range(b + 1, d):
+                total -= Q[a, k] * Q[b, k]
             if a == b:
-                L[a, a] = math.sqrt(max(total, 0.0))
+                total = max(total, ROUNDED * inverse[b, b])
+                Q[b, b] = math.sqrt(total)
                 grown -= math.log(total)
             else:
-                L[a, b] = total / L[b, b]
+                Q[a, b] = total / Q[b, b]
     return grown
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def spread(theta, sigma, L, z, drawn):  # type: ignore[no-untyped-def]
-    """Fill drawn = theta-hat + sigma L z."""
+def spread(theta, sigma, Q, z, drawn):  # type: ignore[no-untyped-def]
+    """Fill drawn = theta-hat + sigma Q z."""
     for a in range(z.size):
         total = 0.0
-        for b in range(a + 1):
-            total += L[a, b] * z[b]
+        for b in range(a, z.size):
+            total += Q[a, b] * z[b]
         drawn[a] = theta[a] + sigma * total

@@ -10,13 +10,11 @@ import math
 from numba import njit
 
 from projbandits.simulation.kernels.common import argmax, bind, products
-from projbandits.simulation.kernels.ids import (
+from projbandits.simulation.kernels.ids import cautious_noise, root, spread
+from projbandits.simulation.kernels.prospects import (
     best_ratio,
-    cautious_noise,
     directed,
     improvement,
-    root,
-    spread,
     two_actions,
 )
 from projbandits.simulation.kernels.steps import steps
@@ -27,7 +25,7 @@ def sigma_of(t, view):  # type: ignore[no-untyped-def]
     """Return sigma as given, or as estimated from what was seen before step t."""
     if view.parameters[0] > 0.0:
         return view.parameters[0]
-    return cautious_noise(view.residual[0], t - 1)
+    return cautious_noise(view.residual[0], t - 1, view.inverse, view.parameters[1])
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
@@ -75,7 +73,7 @@ def thompson_rule(t, view, rng):  # type: ignore[no-untyped-def]
         z[a] = rng.standard_normal()
     root(view.inverse, room.matrix)
     spread(view.theta, sigma_of(t, view), room.matrix, z, drawn)
-    products(view.aim_T, drawn, room.scratch)
+    products(view.aim_columns, drawn, room.scratch)
     return argmax(room.scratch, view.lanes)
 
 

@@ -31,7 +31,7 @@ class View(NamedTuple):
         V^-1 and theta-hat.
     learn, aim : ndarray of shape (K, d)
         The arms as they are learnt on (f_j) and aimed at (a_j).
-    learn_T, aim_T : ndarray of shape (d, K)
+    learn_columns, aim_columns : ndarray of shape (d, K)
         Their transposes.
     residual : ndarray of shape (1,)
         `Ridge.residual`: what the estimate could not explain.
@@ -51,8 +51,8 @@ class View(NamedTuple):
     theta: Array
     learn: Array
     aim: Array
-    learn_T: Array
-    aim_T: Array
+    learn_columns: Array
+    aim_columns: Array
     residual: Array
     basis: NDArray[np.int64]
     parameters: Array
@@ -129,7 +129,7 @@ def steps(  # type: ignore[no-untyped-def]
         view.theta,
         view.learn,
     )
-    learn_T, aim_T, residual = view.learn_T, view.aim_T, view.residual
+    learn_T, aim_T, residual = view.learn_columns, view.aim_columns, view.residual
     v, u = room[0], room[1]
     K, window = scores.size, recent.size
     best_plays = 0

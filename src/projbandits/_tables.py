@@ -1,0 +1,51 @@
+"""Tables of any library (pandas, polars) as arrays of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MISSING = ("NoneType", "NAType", "NaTType")
+"""The types of the values by which tables say that there is none."""
+
+
+def is_table(value: Any) -> bool:
+    """Tell whether a value is a DataFrame of some kind."""
+    return hasattr(value, "columns") and hasattr(value, "to_numpy")
+
+
+def table_array(name: str, table: Any) -> NDArray[np.float64]:
+    """Return a table as a new float array; what is missing becomes nan.
+
+    A table of plain numbers is converted at once. Only where that fails is each column looked at,
+    and only where a column is no plain array of numbers each of its entries.
+    """
+    whole = np.asarray(table.to_numpy())
+    if whole.dtype.kind in "biuf":
+        return np.array(whole, dtype=np.float64)
+    columns = list(table.columns)
+    array = np.empty((len(table), len(columns)))
+    for j, column in enumerate(columns):
+        entries = whole[:, j] if columns.count(column) > 1 else np.asarray(table[column].to_numpy())
+        if entries.dtype.kind in "biuf":
+            array[:, j] = entries
+        else:
+            where = f"column {column!r}"
+            array[:, j] = [_number(name, x, i, where) for i, x in enumerate(entries.tolist())]
+    return array
+
+
+def _number(name: str, entry: Any, row: int, where: str) -> float:
+    if type(entry).__name__ in MISSING:
+        return float("nan")
+    if not isinstance(entry, str | bytes):
+        try:
+            return float(entry)
+        except (TypeError, ValueError):
+            pass
+    raise TypeError(
+        f"{name} must hold numbers only, got {entry!r} in row {row}, {where}: "
+        "convert or drop what is not a number"
+    )

@@ -1,0 +1,91 @@
+"""A decision, and what it rested on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projbandits._checks import Array
+from projbandits.arms import DecisionSet
+from projbandits.strategies import LinearStrategy, State
+
+
+class Grounds(NamedTuple):
+    """What a decision rested on: what was on offer, and what was believed.
+
+    Parameters
+    ----------
+    strategy : LinearStrategy
+        Who decided.
+    state : State
+        What it knew.
+    arms : DecisionSet or None
+        What was on offer to this choice; None if that was too much to keep.
+    rows : ndarray or None
+        The rows of the arms among all that were offered, where others were taken before.
+    columns : tuple of str or None
+        The features' names.
+    """
+
+    strategy: LinearStrategy
+    state: State
+    arms: DecisionSet | None
+    rows: NDArray[np.int64] | None
+    columns: tuple[str, ...] | None
+
+
+Lean = tuple[str, int | None, Array, float, float, float, int, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """What `Decider.ask` decided.
+
+    Parameters
+    ----------
+    id : str
+        What to name to `Decider.tell`.
+    index : int or None
+        The row of the chosen arm among those offered; None in an infinite set.
+    arm : ndarray of shape (d,)
+        Its features, in the order of `Decider.columns`.
+    propensity : float
+        The probability with which it was chosen.
+    estimate : float
+        Its projection reward by the estimate, <P_U x, P_U theta-hat>.
+    standard_error : float
+        That estimate's standard error; nan before any outcome is known.
+    step : int
+        t: the how-manieth decision this is.
+    asked : float
+        When, in seconds since 1970.
+    grounds : Grounds or None
+        What the decision rested on, for `Decider.explain`; the decider itself keeps it only in
+        its log.
+    """
+
+    id: str
+    index: int | None
+    arm: Array
+    propensity: float
+    estimate: float
+    standard_error: float
+    step: int
+    asked: float
+    grounds: Grounds | None = field(default=None, repr=False)
+
+    def lean(self) -> Lean:
+        """Return it without its grounds, for `Decision(*lean)`."""
+        return (
+            self.id,
+            self.index,
+            self.arm,
+            self.propensity,
+            self.estimate,
+            self.standard_error,
+            self.step,
+            self.asked,
+        )

@@ -1,0 +1,32 @@
+"""Whether what is offered can tell what counts."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from projbandits._checks import Array
+from projbandits.arms import DecisionSet
+from projbandits.subspace import Subspace
+
+
+def warn_of_what_is_left_out(
+    offered: DecisionSet, learnt: Array, subspace: Subspace, columns: tuple[str, ...] | None
+) -> None:
+    """Warn if U lies outside the span of what is offered and was learnt from (Assumption 1).
+
+    What is offered later only widens the span, so the first offer decides whether to warn. The
+    rows of `learnt` span what was learnt from.
+    """
+    seen = np.vstack([offered.basis(), learnt])
+    span = Subspace.span(seen.T) if seen.any() else Subspace(seen[:0].T)
+    direction = subspace.direction_outside(span)
+    if direction is not None:
+        warnings.warn(
+            "the arms offered so far cannot identify all that counts: the direction "
+            f"{Subspace(subspace.basis, columns).describe(direction)} lies outside their span, so "
+            "what it is worth stays unknown until other arms are offered",
+            UserWarning,
+            stacklevel=3,
+        )

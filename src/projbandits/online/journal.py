@@ -1,0 +1,233 @@
+"""The log of a decider: each decision with what was offered, believed, and observed."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from projbandits.arms import FiniteArms
+from projbandits.online.decision import Decision, Grounds
+from projbandits.online.offers import Offer
+from projbandits.online.probabilities import probabilities
+from projbandits.ridge import Ridge
+from projbandits.strategies import State
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from projbandits.online.decider import Decider
+
+
+TIME: Final = "datetime64[us, UTC]"
+
+
+@dataclass(slots=True)
+class Entry:
+    """A decision with its grounds, and its outcome once it was told."""
+
+    decision: Decision
+    reward: float = np.nan
+    told: float = np.nan
+    told_after: int = -1
+
+
+class Journal:
+    """The decisions in memory, and the files that others went to."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.files: list[str] = []
+
+    def decided(self, decision: Decision) -> None:
+        """Add a decision."""
+        self.entries[decision.id] = Entry(decision)
+
+    def told(self, key: str, reward: float, now: float, after: int) -> None:
+        """Add the outcome of a decision."""
+        entry = self.entries[key]
+        entry.reward, entry.told, entry.told_after = reward, now, after
+
+    def reward(self, key: Any) -> float | None:
+        """Return what was told of a decision in memory, or None."""
+        entry = self.entries.get(key)
+        return entry.reward if entry is not None and entry.told_after >= 0 else None
+
+    def decision(self, key: str, decider: Decider) -> Decision:
+        """Return a decision with its grounds, from memory or from a file."""
+        if key in self.entries:
+            return self.entries[key].decision
+        for entry in self.all_entries(decider):
+            if entry.decision.id == key:
+                return entry.decision
+        raise KeyError(f"decision must be in the log, got {key!r}")
+
+    def all_entries(self, decider: Decider) -> list[Entry]:
+        """Return every entry in the order of the decisions."""
+        found = [entry for file in self.files for entry in entries(read(file), decider)]
+        return sorted(
+            [*found, *self.entries.values()], key=lambda entry: (entry.decision.step, entry.told)
+        )
+
+    def copy(self) -> Journal:
+        """Return the journal as it is now, whatever is told meanwhile."""
+        other = Journal()
+        other.entries = {key: dataclasses.replace(entry) for key, entry in self.entries.items()}
+        other.files = list(self.files)
+        return other
+
+    def table(self, decider: Decider) -> pd.DataFrame:
+        """Return the log, files included, ordered by step."""
+        import pandas as pd
+
+        tables = [*(read(file) for file in self.files), frame([*self.entries.values()], decider)]
+        tables = [table for table in tables if len(table)] or tables[:1]
+        return pd.concat(tables, ignore_index=True).sort_values("step", ignore_index=True)
+
+    def spill(self, decider: Decider, path: str | os.PathLike[str]) -> None:
+        """Write the entries that were told to a new Parquet file, and forget them."""
+        from projbandits.online.saving import write
+
+        target = Path(path).resolve()
+        if target.exists():
+            raise ValueError(f"path must be a new file, {str(path)!r} exists already")
+        done = {key: entry for key, entry in self.entries.items() if entry.told_after >= 0}
+        write(target, parquet(frame([*done.values()], decider)))
+        self.files.append(str(target))
+        for key in done:
+            del self.entries[key]
+
+
+def frame(rows: list[Entry], decider: Decider) -> pd.DataFrame:
+    """Return entries as a table."""
+    import pandas as pd
+
+    decisions = [entry.decision for entry in rows]
+    d = decider.subspace.ambient
+    arms = np.array([decision.arm for decision in decisions]).reshape(-1, d)
+    finite = [_finite(decision.grounds) for decision in decisions]
+    return pd.DataFrame(
+        {
+            "id": pd.Series([decision.id for decision in decisions], dtype=object),
+            "step": np.array([decision.step for decision in decisions], dtype=np.int64),
+            "asked": _times([decision.asked for decision in decisions]),
+            "told": _times([entry.told for entry in rows]),
+            "told_after": np.array([entry.told_after for entry in rows], dtype=np.int64),
+            "index": np.array(
+                [-1 if x.index is None else x.index for x in decisions], dtype=np.int64
+            ),
+            "propensity": [decision.propensity for decision in decisions],
+            "reward": [entry.reward for entry in rows],
+            "estimate": [decision.estimate for decision in decisions],
+            "standard_error": [decision.standard_error for decision in decisions],
+            **{
+                f"x[{name}]": arms[:, j]
+                for j, name in enumerate(decider.columns or map(str, range(d)))
+            },
+            "position": np.array([_position(x) for x in decisions], dtype=np.int64),
+            "rows": _lists([None if x.grounds is None else x.grounds.rows for x in decisions]),
+            "offered": _lists([None if g is None else g[1].vectors for g in finite]),
+            "probabilities": _lists(
+                [None if g is None else probabilities(g[0].strategy, *_known(g)) for g in finite]
+            ),
+            "observations": np.array(
+                [-1 if x.grounds is None else x.grounds.state.ridge.n for x in decisions],
+                dtype=np.int64,
+            ),
+            "belief": _lists(
+                [None if x.grounds is None else x.grounds.state.ridge.factor for x in decisions]
+            ),
+        }
+    )
+
+
+def entries(table: pd.DataFrame, decider: Decider) -> list[Entry]:
+    """Return the entries of a table that `frame` made."""
+    d = decider.subspace.ambient
+    features = [name for name in table.columns if name.startswith("x[")]
+    arms = table[features].to_numpy(dtype=np.float64)
+    found = []
+    for x, row in zip(arms, table.to_dict("records"), strict=True):
+        grounds, offered = None, row["offered"]
+        if offered is not None and row["belief"] is not None:
+            factor = np.asarray(row["belief"], dtype=np.float64).reshape(d + 1, d + 1)
+            ridge = Ridge(decider.ridge.penalty, int(row["observations"]), factor)
+            vectors = np.asarray(offered, dtype=np.float64).reshape(-1, d)
+            grounds = Grounds(
+                decider.strategy,
+                decider._state._replace(step=int(row["step"]), ridge=ridge),
+                Offer(vectors, decider.columns),
+                None if row["rows"] is None else np.asarray(row["rows"], dtype=np.int64),
+                decider.columns,
+            )
+        decision = Decision(
+            row["id"],
+            None if row["index"] < 0 else int(row["index"]),
+            x,
+            row["propensity"],
+            row["estimate"],
+            row["standard_error"],
+            int(row["step"]),
+            row["asked"].timestamp(),
+            grounds,
+        )
+        told = np.nan if row["told_after"] < 0 else row["told"].timestamp()
+        found.append(Entry(decision, row["reward"], told, int(row["told_after"])))
+    return found
+
+
+def read(path: str | os.PathLike[str] | io.BytesIO) -> pd.DataFrame:
+    """Return a log that was written to Parquet."""
+    import pandas as pd
+
+    table = pd.read_parquet(path)
+    return table.astype({"asked": TIME, "told": TIME})
+
+
+def parquet(table: pd.DataFrame) -> bytes:
+    """Return a table as the bytes of a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pandas(table, preserve_index=False), sink)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _finite(grounds: Grounds | None) -> tuple[Grounds, FiniteArms] | None:
+    if grounds is None or not isinstance(grounds.arms, FiniteArms):
+        return None
+    return grounds, grounds.arms
+
+
+def _known(pair: tuple[Grounds, FiniteArms]) -> tuple[State, FiniteArms]:
+    return pair[0].state, pair[1]
+
+
+def _position(decision: Decision) -> int:
+    """Return the row of the chosen arm among those left for this choice."""
+    if decision.index is None:
+        return -1
+    rows = None if decision.grounds is None else decision.grounds.rows
+    return decision.index if rows is None else int(np.searchsorted(rows, decision.index))
+
+
+def _lists(values: list[Any]) -> pd.Series[Any]:
+    import pandas as pd
+
+    flat = np.empty(len(values), dtype=object)  # else equal lengths would become a matrix
+    for i, value in enumerate(values):
+        flat[i] = None if value is None else np.asarray(value, dtype=np.float64).ravel()
+    return pd.Series(flat, dtype=object)
+
+
+def _times(seconds: list[float]) -> pd.Series[Any]:
+    import pandas as pd
+
+    micro = [pd.NaT if np.isnan(time) else round(1e6 * time) for time in seconds]
+    return pd.to_datetime(pd.Series(micro, dtype=object), unit="us", utc=True).astype(TIME)

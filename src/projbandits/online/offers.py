@@ -1,0 +1,208 @@
+"""What is on offer: arrays, tables and decision sets read into one form, with names matched."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import NDArray
+
+from projbandits._checks import Array, did_you_mean, real_array
+from projbandits._tables import is_table, table_array
+from projbandits.arms import Arm, DecisionSet, FiniteArms
+from projbandits.arms.base import independent_rows
+from projbandits.arms.finite import DEPENDENT
+from projbandits.subspace import Subspace
+
+MANY = 4096
+"""From more arms than this, D_k is sought among `FEW` d of them first."""
+
+FEW = 16
+
+
+class Offer(FiniteArms):
+    """Finitely many arms that were checked already; a view, not a copy.
+
+    D_k may be any k independent arms that span all of them (Assumption 1). Where there are more
+    than `MANY` arms it is sought among 16 d of them: evenly spread ones for "pivoted-qr", the first
+    ones for "first". If those have full rank they span what all arms do. Otherwise all arms are
+    looked at.
+    """
+
+    def __init__(self, vectors: Array, columns: tuple[str, ...] | None = None) -> None:
+        self.vectors = vectors.view()
+        self.vectors.flags.writeable = False
+        self.columns = columns
+        self._bases: dict[str, tuple[Arm, ...]] = {}
+
+    def basis_arms(self, method: str = "pivoted-qr") -> tuple[Arm, ...]:
+        """Return D_k, as arms of their own memory."""
+        if method not in self._bases:
+            rows = self._basis_rows(method)
+            self._bases[method] = tuple(map(Arm, self.vectors[rows], rows))
+        return self._bases[method]
+
+    def _basis_rows(self, method: str) -> list[int]:
+        if self.size > MANY:
+            some = np.arange(min(FEW * self.d, self.size))
+            if method == "pivoted-qr":
+                some = some * (self.size - 1) // (len(some) - 1)
+            found = independent_rows(self.vectors[some], method, DEPENDENT)
+            if len(found) == self.d:
+                rows: list[int] = some[found].tolist()
+                return rows
+        return independent_rows(self.vectors, method, DEPENDENT)
+
+    def best(self, direction: npt.ArrayLike) -> Arm:
+        """Return the arm with the largest score; ties go to the lowest index."""
+        return self.arm(int(self.scores(np.asarray(direction)).argmax()))
+
+    def same(self, other: Offer) -> bool:
+        """Tell whether both have the same arms in the same order."""
+        mine, theirs = self.vectors, other.vectors
+        if mine.shape != theirs.shape or mine[0, 0] != theirs[0, 0]:
+            return False
+        return bool((mine == theirs).all())
+
+    def owned(self) -> Offer:
+        """Return a copy that no one else can change."""
+        return Offer(self.vectors.copy(), self.columns)
+
+    def without(self, taken: Sequence[int]) -> tuple[Offer, NDArray[np.int64]]:
+        """Return the offer without some arms, and the rows that are left."""
+        left = np.delete(np.arange(self.size), taken)
+        return Offer(self.vectors[left], self.columns), left
+
+
+def read(
+    name: str, arms: Any, subspace: Subspace, columns: tuple[str, ...] | None
+) -> tuple[DecisionSet, tuple[str, ...] | None]:
+    """Return arms as a decision set with features in the known order, and the columns' names.
+
+    Parameters
+    ----------
+    name : str
+        What to call the arms in an error.
+    arms : array, DataFrame or DecisionSet
+        A float64 array is not copied.
+    subspace : Subspace
+        What the features must fit.
+    columns : tuple of str or None
+        The names of the features, where they are known already.
+    """
+    if isinstance(arms, DecisionSet) and not isinstance(arms, FiniteArms):
+        _check_width(name, arms.d, subspace, columns)
+        return arms, columns
+    if isinstance(arms, FiniteArms):
+        named, vectors = arms.columns, arms.vectors
+        if named is None or columns is None or tuple(named) == columns:
+            _check_width(name, arms.d, subspace, columns)
+            return arms, columns or named
+    else:
+        named, vectors = read_matrix(name, arms, columns)
+    if named is not None and columns is not None:
+        order = match(name, named, columns)
+        vectors = vectors if order is None else vectors[:, order]
+    _check_width(name, vectors.shape[1], subspace, columns)
+    if len(vectors) == 0:
+        raise ValueError(f"{name} must hold at least one arm, got none")
+    columns = columns or (None if named is None else tuple(map(str, named)))
+    return Offer(vectors, columns), columns
+
+
+def check_slots(arms: DecisionSet, count: int) -> None:
+    """Raise unless that many distinct arms can be chosen."""
+    if count > arms.size:
+        raise ValueError(
+            f"count must be at most the number of arms on offer, {arms.size}, got {count}"
+        )
+    if count > 1 and not isinstance(arms, FiniteArms):
+        raise ValueError(
+            f"count must be 1 where arms are infinitely many, got {count}: pass finitely many"
+        )
+
+
+def read_matrix(
+    name: str, value: Any, columns: Sequence[str] | None
+) -> tuple[tuple[Any, ...] | None, Array]:
+    """Return the names of a table's columns, or None, and its numbers, all finite."""
+    named = tuple(value.columns) if is_table(value) else None
+    if named is not None:
+        twice = [column for column in named if named.count(column) > 1]
+        if twice:
+            raise ValueError(f"{name} must have distinct columns, got {twice[0]!r} more than once")
+        if columns is not None:
+            match(name, named, columns)  # a column too many is named, whatever it holds
+        matrix = table_array(name, value)
+    elif isinstance(value, np.ndarray) and value.dtype == np.float64 and value.ndim == 2:
+        matrix = value
+    else:
+        shape = np.shape(value) if isinstance(value, np.ndarray) else None
+        if isinstance(value, Sequence) and len(value) == 0:
+            raise ValueError(f"{name} must hold at least one arm, got none")
+        matrix = _finite_list(name, value) if shape is None else real_array(name, value, ndim=2)
+    _check_finite(name, matrix, named or columns)
+    return named, matrix
+
+
+def match(name: str, named: Sequence[Any], columns: Sequence[str]) -> list[int] | None:
+    """Return where each known column stands among the given ones, or None if as it is."""
+    given = tuple(map(str, named))
+    if given == tuple(columns):
+        return None
+    missing = [column for column in columns if column not in given]
+    extra = [column for column in given if column not in columns]
+    if missing:
+        hint = did_you_mean(missing[0], extra)
+        raise ValueError(f"{name} must have the columns {missing!r}, they are missing{hint}")
+    if extra:
+        hint = did_you_mean(extra[0], columns)
+        raise ValueError(
+            f"{name} must have the columns known so far, got {extra!r} beside them{hint}"
+            if hint
+            else f"{name} must have the columns known so far, got {extra!r} beside them: drop them"
+        )
+    return [given.index(column) for column in columns]
+
+
+def _finite_list(name: str, value: Any) -> Array:
+    try:
+        return real_array(name, value, ndim=2)
+    except ValueError as error:
+        if "must be finite" not in str(error):
+            raise
+        return np.asarray(value, dtype=np.float64)  # its place is named with the others
+
+
+def _check_finite(name: str, matrix: Array, columns: Sequence[Any] | None) -> None:
+    # One sum tells for all entries; it may overflow, so it only ever acquits. A BLAS product would
+    # start threads for it, and wait for them where others are at work.
+    if matrix.flags.forc:
+        flat = matrix.ravel(order="K")
+        total = np.einsum("i,i->", flat, flat)
+    else:
+        total = np.einsum("ij,ij->", matrix, matrix)
+    if math.isfinite(total):
+        return
+    bad = np.argwhere(~np.isfinite(matrix))
+    if len(bad):
+        row, column = (int(i) for i in bad[0])
+        called = f"column {column}" if columns is None else f"column {str(columns[column])!r}"
+        raise ValueError(
+            f"{name} must be finite, got {matrix[row, column]} in row {row}, {called}: "
+            "drop or fill such entries"
+        )
+
+
+def _check_width(
+    name: str, width: int, subspace: Subspace, columns: tuple[str, ...] | None
+) -> None:
+    if width != subspace.ambient:
+        known = "" if columns is None else f", {list(columns)!r}"
+        raise ValueError(
+            f"{name} must have {subspace.ambient} features, as many as the space of the subspace "
+            f"has dimensions{known}, got {width}"
+        )

@@ -1,0 +1,57 @@
+"""With which probability a strategy would choose each of the arms on offer."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from projbandits._checks import Array
+from projbandits.arms import FiniteArms
+from projbandits.strategies.greedy import EpsilonGreedy
+
+DRAWS = 2000
+
+
+def probabilities(strategy: Any, state: Any, arms: FiniteArms) -> Array | None:
+    """Return the probability of each arm, or None where they cannot be had.
+
+    A strategy may offer them as its own method `probabilities(state, arms)`; those of the
+    epsilon-greedy family are known. For others, choices are drawn until the stated probabilities
+    of the arms seen add up to one; if 2,000 draws do not suffice, they cannot be had.
+
+    Examples
+    --------
+    >>> import numpy as np, projbandits as pb
+    >>> from projbandits.online.probabilities import probabilities
+    >>> arms, U = pb.FiniteArms(np.eye(2)), pb.Subspace.coordinates(keep=[0], d=2)
+    >>> strategy = pb.GENTRY(schedule="smooth", alpha=0.25)
+    >>> probabilities(strategy, strategy.init(arms, U), arms)
+    array([0.75, 0.25])
+    """
+    own = getattr(strategy, "probabilities", None)
+    if own is not None:
+        return np.asarray(own(state, arms), dtype=np.float64)
+    if isinstance(strategy, EpsilonGreedy) and type(strategy).select is EpsilonGreedy.select:
+        return _greedy(strategy, state, arms)
+    rng = np.random.default_rng(0)
+    found = np.zeros(arms.size)
+    for _ in range(DRAWS):
+        choice = strategy.select(state, arms, rng)
+        if math.isnan(choice.probability):
+            return None
+        found[choice.arm.index] = choice.probability
+        if found.sum() >= 1 - 1e-9:
+            return found
+    return None
+
+
+def _greedy(strategy: EpsilonGreedy, state: Any, arms: FiniteArms) -> Array:
+    basis = [arm.index for arm in arms.basis_arms(strategy.basis) if arm.index is not None]
+    epsilon = strategy.epsilon(arms)(state.step) if basis else 0.0
+    found = np.zeros(arms.size)
+    found[arms.best(strategy.aim(state)).index] += 1 - epsilon
+    if basis:
+        found[basis] += epsilon / len(basis)
+    return found

@@ -1,0 +1,74 @@
+"""ProjectedRidge: an estimator of scikit-learn that predicts the part that counts."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+import projbandits as pb
+from tests import naive
+
+CHECKS = [check for _, check in estimator_checks_generator(pb.ProjectedRidge())]
+
+
+@pytest.mark.filterwarnings("ignore")  # some of the checks provoke warnings on purpose
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.func.__name__)
+def test_it_passes_scikit_learns_own_checks(check: Callable[[Any], None]) -> None:
+    check(pb.ProjectedRidge())
+
+
+def test_it_predicts_the_part_that_counts_with_its_standard_error() -> None:
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(4, 2))
+    X, theta = rng.normal(size=(60, 4)), rng.normal(size=4)
+    y = X @ theta + rng.normal(size=60)
+    model = pb.ProjectedRidge(pb.Subspace.span(A), penalty=2.0).fit(X, y)
+    V, estimate = naive.ridge(X, y, 2.0)
+    P = naive.projection_matrix(A)
+    np.testing.assert_allclose(model.coef_, P @ estimate, rtol=1e-10)
+    np.testing.assert_allclose(model.theta_, estimate, rtol=1e-10)
+    f = np.trace(np.linalg.solve(V, X.T @ X))
+    left = ((y - X @ estimate) ** 2).sum() + 2.0 * estimate @ estimate
+    covariance = left / (60 - f) * P @ np.linalg.inv(V) @ P
+    np.testing.assert_allclose(model.standard_errors_, np.sqrt(np.diag(covariance)), rtol=1e-10)
+    values, errors = model.predict(X, return_std=True)
+    np.testing.assert_allclose(values, X @ P @ estimate, rtol=1e-10)
+    np.testing.assert_allclose(errors, np.sqrt(np.einsum("ij,jk,ik->i", X, covariance, X)))
+
+
+def test_in_parts_it_learns_the_same() -> None:
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(50, 3)), rng.normal(size=50)
+    whole = pb.ProjectedRidge().fit(X, y)
+    parts = pb.ProjectedRidge().partial_fit(X[:20], y[:20]).partial_fit(X[20:], y[20:])
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-12)
+    np.testing.assert_allclose(parts.fit(X[:20], y[:20]).ridge_.n, 20)
+
+
+def test_a_subspace_that_does_not_fit_is_named() -> None:
+    U = pb.Subspace.without("race", columns=["race", "price"])
+    model = pb.ProjectedRidge(U)
+    with pytest.raises(ValueError, match="arms must have 2 features"):
+        model.fit(np.ones((2, 3)), [1.0, 2.0])
+    with pytest.raises(ValueError, match="same order"):
+        model.fit(pd.DataFrame(np.eye(2), columns=["price", "race"]), [1.0, 2.0])
+
+
+def test_without_scikit_learn_the_error_says_how_to_get_it() -> None:
+    code = """
+import sys
+sys.modules["sklearn"] = sys.modules["sklearn.base"] = None
+import projbandits as pb
+pb.Decider
+try:
+    pb.ProjectedRidge
+except ImportError as error:
+    print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 'pip install "projbandits[sklearn]"' in run.stdout

@@ -1,0 +1,172 @@
+"""A decider's file: it goes on exactly, and damage or a kill never passes for a decider."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import projbandits as pb
+from projbandits.online import saving
+
+U = pb.Subspace.without("age", columns=["age", "price", "size"])
+
+
+def constant(t: int) -> float:
+    return 0.5
+
+
+def played(log: bool = False, strategy: pb.GENTRY | None = None) -> pb.Decider:
+    decider = pb.Decider(strategy or pb.GENTRY(alpha=3.0), subspace=U, seed=1, log=log)
+    rng = np.random.default_rng(0)
+    for t in range(30):
+        decision = decider.ask(rng.normal(size=(5, 3)))
+        if t % 3:
+            decider.tell(decision.id, float(rng.normal()))
+    return decider
+
+
+def test_it_goes_on_exactly_where_it_was(tmp_path: Path) -> None:
+    one = played()
+    one.save(tmp_path / "decider")
+    two = pb.Decider.load(tmp_path / "decider")
+    assert repr(one) == repr(two)
+    assert [d.id for d in one.pending] == [d.id for d in two.pending]
+    told = next(iter(one._outcomes.recent))
+    two.tell(told, one._outcomes.recent[told])
+    with pytest.raises(ValueError, match="before, got"):
+        two.tell(told, 17.0)
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        X, reward = rng.normal(size=(4, 3)), float(rng.normal())
+        a, b = one.ask(X), two.ask(X)
+        assert (a.id, a.index, a.propensity, a.estimate) == (
+            b.id,
+            b.index,
+            b.propensity,
+            b.estimate,
+        )
+        first = one.pending[0]
+        one.tell(first.id, reward)
+        two.tell(first.id, reward)
+    np.testing.assert_array_equal(one.ridge.factor, two.ridge.factor)
+    with pytest.raises(ValueError, match="common origin"):
+        one.merge(two)
+
+
+def test_columns_and_the_warning_are_remembered(tmp_path: Path) -> None:
+    one = pb.Decider(subspace=pb.Subspace.span(np.ones((2, 1))), seed=0)
+    with pytest.warns(UserWarning, match="cannot identify"):
+        one.ask(pd.DataFrame([[1.0, 0.0]], columns=["b", "a"]))
+    one.save(tmp_path / "decider")
+    two = pb.Decider.load(tmp_path / "decider")
+    assert two.columns == ("b", "a")
+    two.ask(pd.DataFrame([[0.0, 1.0]], columns=["a", "b"]))
+
+
+def test_the_log_is_saved_too(tmp_path: Path) -> None:
+    one = played(log=True)
+    one.spill(tmp_path / "early.parquet")
+    later = one.ask(np.eye(3))
+    one.tell(later.id, 2.0)
+    one.save(tmp_path / "decider")
+    two = pb.Decider.load(tmp_path / "decider")
+    pd.testing.assert_frame_equal(one.log(), two.log())
+    assert two.explain(later.id).reason == one.explain(later.id).reason
+    assert str(two.audit()) == str(one.audit())
+
+
+def test_it_is_read_without_pickle(tmp_path: Path) -> None:
+    played(log=True).save(tmp_path / "decider")
+    content = (tmp_path / "decider").read_bytes()
+    assert content.startswith(b"projbandits decider, format 1\n")
+    arrays = saving._read(tmp_path / "decider")
+    assert all(array.dtype.kind in "fu" for array in arrays.values())
+
+
+def test_a_strategy_that_a_file_cannot_hold_is_asked_for(tmp_path: Path) -> None:
+    strategy = pb.GENTRY(schedule=constant)
+    played(strategy=strategy).save(tmp_path / "decider")
+    with pytest.raises(ValueError, match=r"pass it as Decider\.load\(path, strategy="):
+        pb.Decider.load(tmp_path / "decider")
+    with pytest.raises(ValueError, match=r"strategy must be GENTRY\(schedule=constant\)"):
+        pb.Decider.load(tmp_path / "decider", strategy=pb.GENTRY())
+    assert pb.Decider.load(tmp_path / "decider", strategy=strategy).steps == 30
+
+
+def test_damage_is_noticed_wherever_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "decider"
+    played().save(path)
+    content = path.read_bytes()
+    for at in [*range(120), *range(120, len(content), 97)]:
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with pytest.raises(ValueError, match="path must be a"):
+            pb.Decider.load(path)
+    for length in (0, 10, 50, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:length])
+        with pytest.raises(ValueError, match="path must be a"):
+            pb.Decider.load(path)
+
+
+def test_foreign_files_and_other_formats_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "other"
+    np.save(path, np.eye(2))
+    with pytest.raises(ValueError, match="is something else"):
+        pb.Decider.load(path.with_suffix(".npy"))
+    path.write_bytes(b"projbandits decider, format 99\n")
+    with pytest.raises(ValueError, match="has format 99: read it with the version"):
+        pb.Decider.load(path)
+    with pytest.raises(FileNotFoundError):
+        pb.Decider.load(tmp_path / "nowhere")
+
+
+def test_a_write_that_fails_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "decider"
+    decider = played()
+    decider.save(path)
+    before = path.read_bytes()
+    decider.ask(np.eye(3))
+
+    def full(descriptor: int) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space left"):
+        decider.save(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["decider"]
+
+
+WRITER = """
+import sys, numpy as np, projbandits as pb
+d = 60
+decider = pb.Decider(subspace=pb.Subspace.coordinates([0], d=d), seed=0)
+X = np.eye(d)
+while True:
+    decider.tell(decider.ask(X).id, 1.0)
+    decider.save(sys.argv[1])
+    print(decider.steps, flush=True)
+"""
+
+
+def test_killed_at_any_moment_the_file_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "decider"
+    for round_ in range(4):
+        command = [sys.executable, "-c", WRITER, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            for _ in range(5):
+                said = int(writer.stdout.readline())
+            time.sleep(0.0037 * round_)
+            writer.send_signal(signal.SIGKILL)
+            said = max([said, *map(int, writer.stdout.read().split())])
+        loaded = pb.Decider.load(path)
+        assert loaded.steps in (said, said + 1)
+        assert loaded.ridge.n == loaded.steps
