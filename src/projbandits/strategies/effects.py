@@ -17,8 +17,9 @@ At rho = 0 this is `Ridge`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -105,6 +106,10 @@ class Effects:
         pulls[index] += 1
         sums[index] += observed
         return replace(self, pulls=pulls, sums=sums, squares=self.squares + observed**2)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kept = (getattr(self, field.name) for field in fields(self))
+        return Effects, tuple(kept)  # what follows from them is not kept
 
     @cached_property
     def _linear(self) -> tuple[Array, Array]:
