@@ -193,3 +193,22 @@ def stretch(
         if not low <= S / (1 + m * q) <= high:
             return m, S
     return most, S
+
+
+def with_arm_effects(
+    X: Array, aims: Array, pulls: Array, penalty: float, ratio: float, noise: float
+) -> tuple[Array, Array, Array]:
+    """What is believed of each arm by a ridge with one more coordinate for each of them.
+
+    Returns the means of what is wanted, the covariance of what is wanted and what is returned of
+    all arms, and the variance of what each returns on average.
+    """
+    K = len(X)
+    scale = math.sqrt(ratio * penalty)  # so that the coordinate's effect has variance tau^2
+    returned = np.hstack([X, scale * np.eye(K)])
+    wanted = np.hstack([aims, scale * np.eye(K)])
+    rows = returned[pulls[:, 0].astype(int)]
+    V, coefficients = ridge(rows, pulls[:, 1], penalty)
+    both = np.vstack([wanted, returned])
+    covariance = noise**2 * both @ np.linalg.inv(V) @ both.T
+    return wanted @ coefficients, covariance, np.diag(covariance)[K:]

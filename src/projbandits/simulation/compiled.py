@@ -32,6 +32,7 @@ from projbandits.strategies.ids import DRAWS, Believing, normal_table
 NOISES = (Gaussian, Uniform, Bernoulli)
 LARGEST = 1e8
 """V^-1 loses this many times the round-off when the square of an arm exceeds the ridge so often."""
+WITH_EFFECTS = (EpsilonGreedy, Ellipsoidal, EIIDS, EIRatio)
 SETS = (FiniteArms, EntropyBall, Ball, Ellipsoid, Box)
 
 
@@ -78,8 +79,11 @@ def why_not(world: World, strategy: Strategy) -> str | None:
         return f"{type(strategy).__name__} has an update of its own"
     if type(strategy).aim is not LinearStrategy.aim:
         return f"{type(strategy).__name__} has an aim of its own"
-    if not hasattr(strategy, "compiled_rule") and unchanged_family(strategy) is None:
+    family = unchanged_family(strategy)
+    if not hasattr(strategy, "compiled_rule") and family is None:
         return f"{type(strategy).__name__} offers no compiled_rule"
+    if strategy.arm_effects is not None and family not in WITH_EFFECTS:
+        return f"{type(strategy).__name__} has no compiled rule for arm effects"
     return None
 
 
@@ -109,6 +113,8 @@ def run(
     """
     rule = _rule(strategy, world.arms, horizon)
     noise = NOISES.index(type(world.noise)), world.noise.scale, noise_rng, strategy_rng
+    if tables is not None and strategy.arm_effects is not None:
+        return _run_effects(tables, strategy, rule, noise, checkpoints, horizon, stop)
     if tables is not None:
         return _run_finite(tables, strategy, rule, noise, checkpoints, horizon, stop)
     return _run_convex(world, strategy, rule, noise, checkpoints, horizon, stop)
@@ -137,6 +143,62 @@ def _run_finite(
         np.zeros(FOUND_BEST_WINDOW, np.bool_),
         rule.widths,
         learn is aim,
+        tables.means,
+        tables.gaps,
+        tables.return_gaps,
+        tables.is_best,
+        *noise,
+        checkpoints,
+        horizon,
+        stop,
+        out,
+    )
+    return Record(out[0], out[1], out[2], bool(share > FOUND_BEST_SHARE))
+
+
+def _run_effects(
+    tables: Tables,
+    strategy: LinearStrategy,
+    rule: CompiledRule,
+    noise: tuple[Any, ...],
+    checkpoints: NDArray[np.int64],
+    horizon: int,
+    stop: NDArray[np.uint8],
+) -> Record:
+    from projbandits.simulation.kernels import effects
+    from projbandits.strategies.effects import RATIOS, Effects
+
+    learn = tables.whole if strategy.learns_on == "arm" else tables.projected
+    aim = tables.whole if strategy.aims_at == "return" else tables.projected
+    K, d = learn[0].shape
+    tau, sigma = strategy.known_scales
+    prior = Effects.prior(learn[0], strategy.ridge, tau, sigma)
+    loops = {
+        EpsilonGreedy.select: effects.greedy_effects,
+        Ellipsoidal.select: effects.optimistic_effects,
+        EIIDS.prospect: effects.eiids_effects,
+        EIRatio.select: effects.eiratio_effects,
+    }
+    out = np.empty((3, len(checkpoints)))
+    share = loops[rule.function](
+        effects.effect_view(
+            prior.penalty,
+            prior.ratio,
+            prior.noise,
+            learn,
+            aim[1],
+            tables.basis(rule.basis),
+            rule.parameters,
+        ),
+        prior.penalty,
+        -1.0 if tau is None else tau,
+        0.0 if sigma is None else sigma,
+        np.zeros(K),
+        np.zeros(K),
+        np.empty((3, d)),
+        np.empty((d, d)),
+        np.empty((2, len(RATIOS))),
+        np.zeros(FOUND_BEST_WINDOW, np.bool_),
         tables.means,
         tables.gaps,
         tables.return_gaps,

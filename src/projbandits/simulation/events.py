@@ -46,6 +46,8 @@ def why_not(world: World, strategy: Strategy) -> str | None:
         return f"{type(strategy).__name__} is not epsilon_t-greedy"
     if (reason := compiled.why_not(world, strategy)) is not None:
         return reason
+    if strategy.arm_effects is not None:
+        return "arm effects need every step"
     if type(world.arms) is not FiniteArms:
         return f"it needs finitely many arms, got {type(world.arms).__name__}"
     if type(world.noise) is not Gaussian:

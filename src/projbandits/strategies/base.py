@@ -15,10 +15,15 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkab
 
 import numpy as np
 
-from projbandits._checks import Array, positive
+from projbandits._checks import Array, one_of, positive
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.ridge import Ridge
+from projbandits.strategies.belief import Belief
+from projbandits.strategies.effects import Effects
 from projbandits.subspace import Subspace
+
+LAST = ("ridge", "arm_effects")
+"""Fields of every strategy, which stand behind its own in a label."""
 
 
 class State(NamedTuple):
@@ -32,11 +37,14 @@ class State(NamedTuple):
         The estimate of theta from the steps before.
     projection : ndarray of shape (d, d)
         P_U.
+    effects : Effects, optional
+        What is known of each arm's own effect, where a strategy asks for it.
     """
 
     step: int
     ridge: Ridge
     projection: Array
+    effects: Effects | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,21 +102,36 @@ class LinearStrategy(ABC):
     ----------
     ridge : float
         lambda, the weight of the L2 penalty.
+    arm_effects : float, "auto" or None
+        tau, the standard deviation of what an arm has beyond its features, which then counts as
+        wanted; "auto" estimates it as data arrives. Finitely many arms only, the same at each step.
     """
 
     ridge: float = 1.0
+    arm_effects: float | str | None = None
 
     learns_on: ClassVar[Literal["arm", "projection"]]
     aims_at: ClassVar[Literal["projection", "return"]]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ridge", positive("ridge", self.ridge))
+        if isinstance(self.arm_effects, str):
+            one_of("arm_effects", self.arm_effects, ("auto",))
+        elif self.arm_effects is not None:
+            tau = positive("arm_effects", self.arm_effects)
+            object.__setattr__(self, "arm_effects", tau)
 
     def init(self, arms: DecisionSet, subspace: Subspace) -> State:
         """Return the state before the first step."""
         columns = arms.columns if isinstance(arms, FiniteArms) else None
         subspace.check_fits(arms.d, columns)
-        return State(1, Ridge.prior(arms.d, self.ridge), subspace.matrix)
+        state = State(1, Ridge.prior(arms.d, self.ridge), subspace.matrix)
+        if self.arm_effects is None:
+            return state
+        if not isinstance(arms, FiniteArms):
+            raise ValueError(f"arm_effects needs finitely many arms, got {arms!r}: leave it out")
+        learnt = self.learnt(state, arms.vectors)
+        return state._replace(effects=Effects.prior(learnt, self.ridge, *self.known_scales))
 
     @abstractmethod
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
@@ -118,8 +141,44 @@ class LinearStrategy(ABC):
         """Return the state after `arm` brought the return `observed`."""
         if not math.isfinite(observed):
             raise ValueError(f"observed must be finite, got {observed}: leave such a return out")
-        learnt = arm.x if self.learns_on == "arm" else state.projection @ arm.x
-        return state._replace(step=state.step + 1, ridge=state.ridge.update(learnt, observed))
+        ridge = state.ridge.update(self.learnt(state, arm.x), observed)
+        effects = state.effects
+        if effects is not None:
+            if arm.index is None:
+                raise ValueError(f"arm must have an index where arms have effects, got {arm!r}")
+            effects = effects.update(arm.index, observed)
+            if effects.refit_due:
+                effects = effects.fitted(*self.known_scales)
+        return state._replace(step=state.step + 1, ridge=ridge, effects=effects)
+
+    @property
+    def known_scales(self) -> tuple[float | None, float | None]:
+        """The scales tau and sigma, where they are known."""
+        tau = None if isinstance(self.arm_effects, str) else self.arm_effects
+        return tau, getattr(self, "noise", None)
+
+    def learnt(self, state: State, X: Array) -> Array:
+        """Return an arm, or each row of X, as it is learnt on."""
+        return X if self.learns_on == "arm" else np.einsum("...i,ij->...j", X, state.projection)
+
+    def effect_belief(self, state: State, X: Array) -> Belief:
+        """Return what is believed of all arms, the rows of X, where arms have effects."""
+        assert state.effects is not None
+        if len(X) != len(state.effects.pulls):
+            raise ValueError(
+                f"arm_effects needs the same arms at every step, got {len(X)} after "
+                f"{len(state.effects.pulls)}: leave it out, or offer all"
+            )
+        return state.effects.belief(
+            X if self.aims_at == "return" else np.einsum("ij,jk->ik", X, state.projection)
+        )
+
+    def greedy(self, state: State, arms: DecisionSet) -> Arm:
+        """Return the arm that is best by the estimate; ties go to the lowest index."""
+        if state.effects is None:
+            return arms.best(self.aim(state))
+        assert isinstance(arms, FiniteArms)
+        return arms.arm(int(self.effect_belief(state, arms.vectors).mean.argmax()))
 
     def aim(self, state: State) -> Array:
         """Return the direction whose inner product with an arm estimates what is wanted.
@@ -133,7 +192,7 @@ class LinearStrategy(ABC):
     def __repr__(self) -> str:
         changed = [
             f"{field.name}={_text(value)}"
-            for field in sorted(dataclasses.fields(self), key=lambda field: field.name == "ridge")
+            for field in sorted(dataclasses.fields(self), key=lambda field: field.name in LAST)
             if (value := getattr(self, field.name)) != field.default
         ]
         return f"{type(self).__name__}({', '.join(changed)})"

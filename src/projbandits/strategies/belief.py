@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from projbandits._checks import Array
 
 
@@ -35,3 +37,10 @@ class Belief:
     covariance: Array
     own: Array
     noise: float
+
+    @property
+    def spread(self) -> Array:
+        """The variance of what each arm returns on average: of <seen_j, theta> + own_j."""
+        turned = np.einsum("ij,jk->ik", self.seen, self.covariance)
+        spread: Array = np.einsum("ij,ij->i", turned, self.seen)
+        return spread + self.own

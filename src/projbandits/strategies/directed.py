@@ -55,6 +55,8 @@ class DirectedIDS(InformationDirected):
         sigma, the standard deviation of the noise; by default estimated, on the high side.
     ridge : float
         lambda, the weight of the L2 penalty.
+    arm_effects : float, "auto" or None
+        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
 
     Examples
     --------
@@ -70,6 +72,8 @@ class DirectedIDS(InformationDirected):
         super().__post_init__()
         one_of("radius", self.radius, RADII)
         object.__setattr__(self, "bound", positive("bound", self.bound))
+        if self.radius == "published" and self.arm_effects is not None:
+            raise ValueError("radius 'published' is not proven for arm_effects: leave one out")
 
     def reach(self, state: State) -> float:
         """Return the confidence radius in standard deviations."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from projbandits._checks import Array, positive
-from projbandits.arms import DecisionSet
+from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.ridge import Ridge
 from projbandits.strategies.base import Choice, LinearStrategy, State
 
@@ -62,6 +62,11 @@ class Ellipsoidal(LinearStrategy):
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
         """Choose the arm with the largest optimistic score, with certainty."""
         radius = self.radius(state.step, arms)
+        if state.effects is not None:
+            assert isinstance(arms, FiniteArms)
+            belief = self.effect_belief(state, arms.vectors)
+            scores = belief.mean + radius * np.sqrt(belief.spread) / belief.noise
+            return Choice(arms.arm(int(scores.argmax())), 1.0)
         return Choice(arms.best_convex(Optimism(self.aim(state), radius, state.ridge)), 1.0)
 
 
@@ -75,6 +80,8 @@ class UE(Ellipsoidal):
         The factor of the radius alpha sqrt(log t min(d log t, |D|)).
     ridge : float
         lambda, the weight of the L2 penalty.
+    arm_effects : float, "auto" or None
+        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
 
     Examples
     --------
@@ -99,6 +106,8 @@ class ProjectedUE(Ellipsoidal):
         The factor of the radius alpha sqrt(log t min(d log t, |D|)).
     ridge : float
         lambda, the weight of the L2 penalty.
+    arm_effects : float, "auto" or None
+        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
 
     Examples
     --------

@@ -43,7 +43,7 @@ class EpsilonGreedy(LinearStrategy):
         """Choose an arm as in Algorithm 1."""
         basis = arms.basis_arms(self.basis)
         epsilon = self.epsilon(arms)(state.step) if basis else 0.0
-        greedy = arms.best(self.aim(state))
+        greedy = self.greedy(state, arms)
         arm = greedy
         if rng.random() < epsilon:
             arm = basis[int(rng.random() * len(basis))]
@@ -63,6 +63,8 @@ class GENTRY(EpsilonGreedy):
         How much to explore: epsilon_t is min(1, alpha k / t^e), with e from the schedule.
     ridge : float
         lambda, the weight of the L2 penalty.
+    arm_effects : float, "auto" or None
+        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
     schedule : {"auto", "finite", "infinite", "smooth"} or callable
         e is 1, 1/3 or 1/2; "auto" is "finite" for finitely many arms and "infinite" otherwise. A
         callable takes t and returns epsilon_t itself.
@@ -90,6 +92,8 @@ class CURSE(EpsilonGreedy):
         How much to explore: epsilon_t is min(1, alpha k / t^e), with e from the schedule.
     ridge : float
         lambda, the weight of the L2 penalty.
+    arm_effects : float, "auto" or None
+        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
     schedule : {"auto", "finite", "infinite", "smooth"} or callable
         e is 1, 1/3 or 1/2; "auto" is "finite" for finitely many arms and "infinite" otherwise. A
         callable takes t and returns epsilon_t itself.
@@ -119,6 +123,8 @@ class REGRET(EpsilonGreedy):
         How much to explore: epsilon_t is min(1, alpha k / t^e), with e from the schedule.
     ridge : float
         lambda, the weight of the L2 penalty.
+    arm_effects : float, "auto" or None
+        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
     schedule : {"auto", "finite", "infinite", "smooth"} or callable
         e is 1, 1/3 or 1/2; "auto" is "finite" for finitely many arms and "infinite" otherwise. A
         callable takes t and returns epsilon_t itself.

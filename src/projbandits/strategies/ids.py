@@ -70,6 +70,8 @@ class Believing(LinearStrategy):
 
     def sigma(self, state: State) -> float:
         """Return the noise as given, or as estimated from the residuals."""
+        if state.effects is not None:
+            return state.effects.noise
         return cautious_noise(state.ridge) if self.noise is None else self.noise
 
     def draws(self, state: State, normals: Array) -> Array:
@@ -97,6 +99,8 @@ class Believing(LinearStrategy):
 
     def belief(self, state: State, X: Array) -> Belief:
         """Return what is believed of the arms in the rows of X."""
+        if state.effects is not None:
+            return self.effect_belief(state, X)
         sigma = self.sigma(state)
         # einsum sums every row in the same order, so equal arms have equal means and tie.
         return Belief(

@@ -64,9 +64,8 @@ def deviations(belief: Belief, beyond: Array, G: Array, h: int) -> Array:
 
 def return_variance(belief: Belief) -> Array:
     """Return the variance of the next return of each arm."""
-    turned = belief.seen @ belief.covariance
-    spread: Array = np.einsum("ij,ij->i", turned, belief.seen)
-    return spread + belief.own + belief.noise**2
+    spread: Array = belief.spread
+    return spread + belief.noise**2
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -82,6 +81,8 @@ class EIIDS(InformationDirected):
         sigma, the standard deviation of the noise; by default estimated, on the high side.
     ridge : float
         lambda, the weight of the L2 penalty.
+    arm_effects : float, "auto" or None
+        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
 
     Examples
     --------
@@ -110,6 +111,8 @@ class EIRatio(Believing):
         sigma, the standard deviation of the noise; by default estimated, on the high side.
     ridge : float
         lambda, the weight of the L2 penalty.
+    arm_effects : float, "auto" or None
+        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
 
     Examples
     --------

@@ -1,0 +1,428 @@
+"""The compiled step loop where arms have effects of their own, as `strategies.effects` has it.
+
+Covariances are in units of sigma^2. The belief moves by rank one with each pull, as the weight
+n / (1 + n rho) of the pulled arm grows, and is made anew when tau and sigma are estimated.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from projbandits._checks import Array
+from projbandits.simulation.kernels.common import LANES, argmax, bind, direction, observe, products
+from projbandits.simulation.kernels.ids import Room, ids_room
+from projbandits.simulation.kernels.prospects import NEGLIGIBLE, best_ratio, hidden, two_actions
+from projbandits.simulation.kernels.rules import greedy_rule, optimistic_rule
+from projbandits.strategies.effects import CAUTION, LEAN, RATIOS, TINY
+
+RATIO, NOISE, PULLS, SQUARES = 0, 1, 2, 3
+
+
+class EffectView(NamedTuple):
+    """What a rule may look at when it chooses among arms with effects.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (K,)
+        The mean of what is aimed at, effects included.
+    squares : ndarray of shape (K,)
+        The squared width of each arm, effects included.
+    linear : ndarray of shape (K,)
+        |f_j|^2_{V^-1}, the squared width of the features' part.
+    weights : ndarray of shape (K,)
+        1 / (1 + n_j rho).
+    scales : ndarray of shape (4,)
+        rho, sigma, the number of pulls, and the sum of the squares of the returns.
+    inverse, theta : ndarray of shape (d, d) and (d,)
+        V^-1 and theta-hat.
+    learn, learn_T, aim_T : ndarray of shape (K, d), (d, K), (d, K)
+        The arms as they are learnt on and aimed at.
+    basis, parameters, scratch, lanes
+        As in `steps.View`.
+    beyond, moved : ndarray of shape (d, K)
+        Room: how what is wanted of an arm differs from the greedy arm, and V^-1 times it.
+    room : Room
+        Room to work in.
+    """
+
+    scores: Array
+    squares: Array
+    linear: Array
+    weights: Array
+    scales: Array
+    inverse: Array
+    theta: Array
+    learn: Array
+    learn_T: Array  # noqa: N815
+    aim_T: Array  # noqa: N815
+    basis: NDArray[np.int64]
+    parameters: Array
+    scratch: Array
+    lanes: Array
+    beyond: Array
+    moved: Array
+    room: Room
+
+
+def effect_view(
+    penalty: float,
+    ratio: float,
+    sigma: float,
+    learn: tuple[Array, Array],
+    aim_T: Array,
+    basis: NDArray[np.int64],
+    parameters: Array,
+) -> EffectView:
+    """Return the view of a trial that is about to begin."""
+    K, d = learn[0].shape
+    linear = np.zeros(K)
+    for column in learn[1]:
+        linear += column * column / penalty
+    return EffectView(
+        np.zeros(K),
+        linear + ratio,
+        linear,
+        np.ones(K),
+        np.array([ratio, sigma, 0.0, 0.0]),
+        np.eye(d) / penalty,
+        np.zeros(d),
+        *learn,
+        aim_T,
+        basis,
+        parameters,
+        np.empty(K),
+        np.empty(LANES),
+        np.empty((d, K)),
+        np.empty((d, K)),
+        ids_room(K, d),
+    )
+
+
+@njit(nogil=True, error_model="numpy")
+def assemble(penalty, ratio, learn, pulls, sums, V, b):  # type: ignore[no-untyped-def]
+    """Fill V and V theta-hat, and return the sum of s_i^2 / (1 + n_i rho)."""
+    d = b.size
+    explained = 0.0
+    for a in range(d):
+        b[a] = 0.0
+        for c in range(d):
+            V[a, c] = penalty if a == c else 0.0
+    for i in range(pulls.size):
+        if pulls[i] > 0.0:
+            weight = 1.0 / (1.0 + pulls[i] * ratio)
+            explained += sums[i] * sums[i] * weight
+            for a in range(d):
+                b[a] += sums[i] * weight * learn[i, a]
+                part = pulls[i] * weight * learn[i, a]
+                for c in range(d):
+                    V[a, c] += part * learn[i, c]
+    return explained
+
+
+@njit(nogil=True, error_model="numpy")
+def factor(V):  # type: ignore[no-untyped-def]
+    """Turn the lower half of V into L with L L^T = V, and return log det V."""
+    d = V.shape[0]
+    grown = 0.0
+    for a in range(d):
+        for b in range(a + 1):
+            total = V[a, b]
+            for k in range(b):
+                total -= V[a, k] * V[b, k]
+            if a == b:
+                V[a, a] = math.sqrt(total)
+                grown += math.log(total)
+            else:
+                V[a, b] = total / V[b, b]
+    return grown
+
+
+@njit(nogil=True, error_model="numpy")
+def likelihood(penalty, ratio, told_noise, view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
+    """Return the variance that fits best at rho, and the log-likelihood, as `Effects` has them."""
+    d = b.size
+    rest = view.scales[SQUARES] - ratio * assemble(penalty, ratio, view.learn, pulls, sums, V, b)
+    grown = factor(V)
+    for a in range(d):
+        for k in range(a):
+            b[a] -= V[a, k] * b[k]
+        b[a] /= V[a, a]
+        rest -= b[a] * b[a]
+    for i in range(pulls.size):
+        grown += math.log(1.0 + pulls[i] * ratio)
+    n = view.scales[PULLS]
+    variance = max(rest, TINY * view.scales[SQUARES]) / n
+    used = told_noise * told_noise if told_noise > 0.0 else variance
+    return variance, -0.5 * (n * (math.log(used) + variance / used) + grown)
+
+
+@njit(nogil=True, error_model="numpy")
+def refit(penalty, tau, told_noise, view, pulls, sums, V, b, fits):  # type: ignore[no-untyped-def]
+    """Estimate rho and sigma as `Effects.fitted` does; tau is negative where it is not known."""
+    scales = view.scales
+    if scales[SQUARES] == 0.0:
+        return
+    sigma = told_noise
+    if tau >= 0.0:
+        if told_noise <= 0.0:
+            told = (tau / scales[NOISE]) ** 2
+            variance, _ = likelihood(penalty, told, told_noise, view, pulls, sums, V, b)
+            sigma = math.sqrt(variance)
+        scales[RATIO], scales[NOISE] = (tau / sigma) ** 2, sigma
+        return
+    most = -np.inf
+    for r in range(RATIOS.size):
+        ratio = RATIOS[r] * RATIOS[r]
+        fits[0, r], fits[1, r] = likelihood(penalty, ratio, told_noise, view, pulls, sums, V, b)
+        most = max(most, fits[1, r])
+    total, mean, square, variance = 0.0, 0.0, 0.0, 0.0
+    for r in range(RATIOS.size):
+        chance = math.exp(fits[1, r] - most)
+        total += chance
+        mean += chance * RATIOS[r]
+        square += chance * RATIOS[r] * RATIOS[r]
+        variance += chance * fits[0, r]
+    mean /= total
+    ratio = CAUTION * (mean + LEAN * math.sqrt(max(square / total - mean * mean, 0.0)))
+    scales[RATIO] = ratio * ratio
+    scales[NOISE] = sigma if told_noise > 0.0 else math.sqrt(variance / total)
+
+
+@njit(nogil=True, error_model="numpy")
+def invert(penalty, view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
+    """Make V^-1 anew, and with it the features' widths."""
+    d = b.size
+    inverse, linear = view.inverse, view.linear
+    assemble(penalty, view.scales[RATIO], view.learn, pulls, sums, V, b)
+    factor(V)
+    for column in range(d):  # L^-1 first, in the lower half of the inverse
+        for a in range(column, d):
+            total = 1.0 if a == column else 0.0
+            for k in range(column, a):
+                total -= V[a, k] * inverse[k, column]
+            inverse[a, column] = total / V[a, a]
+    for a in range(d):
+        for c in range(a, d):
+            total = 0.0
+            for k in range(c, d):
+                total += inverse[k, a] * inverse[k, c]
+            V[a, c] = total
+    for a in range(d):
+        for c in range(a, d):
+            inverse[a, c] = V[a, c]
+            inverse[c, a] = V[a, c]
+    for j in range(linear.size):
+        linear[j] = 0.0
+    for a in range(d):
+        for j in range(linear.size):
+            view.scratch[j] = 0.0
+        for c in range(d):
+            for j in range(linear.size):
+                view.scratch[j] += inverse[a, c] * view.learn_T[c, j]
+        for j in range(linear.size):
+            linear[j] += view.scratch[j] * view.learn_T[a, j]
+
+
+def effect_steps(  # type: ignore[no-untyped-def]
+    view,
+    penalty,
+    tau,
+    told_noise,
+    pulls,
+    sums,
+    room,
+    V,
+    fits,
+    recent,
+    means,
+    gaps,
+    return_gaps,
+    is_best,
+    noise,
+    scale,
+    noise_rng,
+    rng,
+    checkpoints,
+    horizon,
+    stop,
+    out,
+):
+    """Play one trial and fill `out` (3 x checkpoints); return the last share of best plays.
+
+    `room` (3 x d), V (d x d) and `fits` are scratch; `pulls` and `sums` begin at zero.
+    """
+    scores, squares, linear, weights, scales = (
+        view.scores,
+        view.squares,
+        view.linear,
+        view.weights,
+        view.scales,
+    )
+    inverse, theta, learn = view.inverse, view.theta, view.learn
+    v, b, scratch = room[0], room[1], room[2]
+    K, d, window = scores.size, theta.size, recent.size
+    best_plays = 0
+    regret = 0.0
+    return_regret = 0.0
+    due = 0
+    slot = 0
+    for a in range(d):
+        b[a] = 0.0
+    for t in range(1, horizon + 1):
+        if t % 4096 == 0 and stop[0]:
+            break
+        i = rule(t, view, rng)  # type: ignore[name-defined]  # noqa: F821  (see `bind`)
+        observed = observe(noise, means[i], scale, noise_rng)
+        before, weight = sums[i] * weights[i], pulls[i] * weights[i]
+        pulls[i] += 1.0
+        sums[i] += observed
+        scales[PULLS] += 1.0
+        scales[SQUARES] += observed * observed
+        top = 1
+        while 2 * top <= t:
+            top *= 2
+        if t == top or t == top + top // 2:
+            refit(penalty, tau, told_noise, view, pulls, sums, V, scratch, fits)
+            invert(penalty, view, pulls, sums, V, b)
+            for j in range(K):
+                weights[j] = 1.0 / (1.0 + pulls[j] * scales[RATIO])
+        else:
+            weights[i] = 1.0 / (1.0 + pulls[i] * scales[RATIO])
+            q, _ = direction(inverse, theta, learn[i], v)
+            more = pulls[i] * weights[i] - weight
+            shrink = more / (1.0 + more * q)
+            for a in range(d):
+                b[a] += (sums[i] * weights[i] - before) * learn[i, a]
+                for c in range(d):
+                    inverse[a, c] -= shrink * v[a] * v[c]
+            products(view.learn_T, v, view.scratch)
+            for j in range(K):
+                linear[j] = max(linear[j] - shrink * view.scratch[j] * view.scratch[j], 0.0)
+        for a in range(d):
+            theta[a] = 0.0
+            for c in range(d):
+                theta[a] += inverse[a, c] * b[c]
+        products(view.learn_T, theta, view.scratch)
+        products(view.aim_T, theta, scores)
+        ratio = scales[RATIO]
+        for j in range(K):
+            own = ratio * weights[j]
+            scores[j] += own * (sums[j] - pulls[j] * view.scratch[j])
+            squares[j] = weights[j] * weights[j] * linear[j] + own
+        regret += gaps[i]
+        return_regret += return_gaps[i]
+        slot = slot + 1 if slot + 1 < window else 0
+        best_plays += int(is_best[i]) - int(recent[slot])
+        recent[slot] = is_best[i]
+        if t == checkpoints[due]:
+            out[0, due] = regret
+            out[1, due] = return_regret
+            out[2, due] = best_plays / min(t, window)
+            if due + 1 < checkpoints.size:
+                due += 1
+    return best_plays / min(horizon, window)
+
+
+@njit(nogil=True, error_model="numpy")
+def improvement(h, view):  # type: ignore[no-untyped-def]
+    """Fill the gaps and the information by expected improvement over the greedy arm h."""
+    room, D, G, weights = view.room, view.beyond, view.moved, view.weights
+    gaps, info, s, u = room.gaps, room.info, room.deviations, room.scratch
+    K, d = gaps.size, view.theta.size
+    ratio, sigma = view.scales[RATIO], view.scales[NOISE]
+    own_h = ratio * weights[h]
+    for j in range(K):
+        s[j] = ratio * weights[j] + own_h
+        gaps[j] = view.scores[h] - view.scores[j]
+    for a in range(d):
+        origin = view.aim_T[a, h] - (1.0 - weights[h]) * view.learn_T[a, h]
+        for j in range(K):
+            D[a, j] = view.aim_T[a, j] - (1.0 - weights[j]) * view.learn_T[a, j] - origin
+    for a in range(d):
+        for j in range(K):
+            G[a, j] = 0.0
+        for b in range(d):
+            part = view.inverse[a, b]
+            for j in range(K):
+                G[a, j] += part * D[b, j]
+        for j in range(K):
+            s[j] += D[a, j] * G[a, j]
+    least = np.inf
+    for j in range(K):
+        s[j] = math.sqrt(max(s[j], 0.0)) if j != h else 0.0
+        u[j] = gaps[j] / (sigma * s[j]) if s[j] > 0.0 else np.inf
+        least = min(least, u[j])
+    negligible = least * least + NEGLIGIBLE
+    root = math.sqrt(2.0 * math.pi)
+    delta, total = 0.0, 0.0
+    A, lean = room.matrix, room.rows[0]
+    for a in range(d):
+        lean[a] = 0.0
+        for b in range(d):
+            A[a, b] = 0.0
+    for j in range(K):
+        info[j] = 0.0
+        if s[j] > 0.0 and u[j] * u[j] <= negligible < np.inf:
+            density = math.exp(-0.5 * u[j] * u[j]) / root
+            delta += s[j] * density * hidden(u[j])
+            weight = density / (2.0 * s[j])
+            info[j] = weight
+            total += weight
+            for a in range(d):
+                part = weight * G[a, j]
+                lean[a] += part
+                for b in range(a + 1):
+                    A[a, b] += part * G[b, j]
+    tilt = 0.0
+    for a in range(d):
+        tilt += lean[a] * weights[h] * view.learn_T[a, h]
+    for j in range(K):
+        u[j] = 0.0
+    for a in range(d):
+        for j in range(K):
+            s[j] = A[a, a] * view.learn_T[a, j]
+        for b in range(a):
+            twice = 2.0 * A[a, b]
+            for j in range(K):
+                s[j] += twice * view.learn_T[b, j]
+        for j in range(K):
+            u[j] += s[j] * view.learn_T[a, j]
+    for j in range(K):
+        own = ratio * weights[j]
+        cross = 0.0
+        if info[j] > 0.0:
+            for a in range(d):
+                cross += G[a, j] * view.learn_T[a, j]
+        told = weights[j] * weights[j] * u[j] + info[j] * own * (2.0 * weights[j] * cross + own)
+        if j == h:
+            told += own * (own * total - 2.0 * tilt)
+        info[j] = sigma * told / (view.squares[j] + 1.0)
+        gaps[j] += sigma * delta
+
+
+@njit(nogil=True, error_model="numpy")
+def eiids_with_effects(t, view, rng):  # type: ignore[no-untyped-def]
+    """Choose as `EIIDS.select` does."""
+    h = argmax(view.scores, view.lanes)
+    improvement(h, view)
+    j, p = two_actions(h, view.room)
+    return j if rng.random() < p else h
+
+
+@njit(nogil=True, error_model="numpy")
+def eiratio_with_effects(t, view, rng):  # type: ignore[no-untyped-def]
+    """Choose as `EIRatio.select` does; the third parameter is the horizon."""
+    h = argmax(view.scores, view.lanes)
+    improvement(h, view)
+    return best_ratio(h, max(view.parameters[2] - t, 0.0), view.room)
+
+
+greedy_effects = bind(effect_steps, "greedy_effects", allocates=False, rule=greedy_rule)
+optimistic_effects = bind(effect_steps, "optimistic_effects", allocates=False, rule=optimistic_rule)
+eiids_effects = bind(effect_steps, "eiids_effects", allocates=False, rule=eiids_with_effects)
+eiratio_effects = bind(effect_steps, "eiratio_effects", allocates=False, rule=eiratio_with_effects)

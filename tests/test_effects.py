@@ -1,0 +1,209 @@
+"""Arm effects: the structured belief against a ridge with one more coordinate for each arm."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import projbandits as pb
+from projbandits.ridge import Ridge
+from projbandits.strategies.effects import CAUTION, LEAN, RATIOS, Effects
+from projbandits.testing import check_strategy
+from tests import naive
+
+K, D = 6, 3
+
+
+def told(ratio: float, noise: float, n: int = 25, seed: int = 0) -> tuple[Effects, naive.Array]:
+    """Return what is known after some pulls, and each pull's arm and return."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(K, D))
+    effects = Effects(X, 0.3, np.zeros(K, np.int64), np.zeros(K), 0.0, ratio, noise)
+    pulls = []
+    for _ in range(n):
+        i = int(rng.integers(K - 1))  # the last arm is never pulled
+        r = float(X[i] @ [1.0, -2.0, 0.5] + 0.7 * i + noise * rng.normal())
+        effects = effects.update(i, r)
+        pulls.append((i, r))
+    return effects, np.array(pulls)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 4.0])
+def test_the_belief_is_that_of_a_ridge_with_one_more_coordinate_for_each_arm(ratio: float) -> None:
+    effects, pulls = told(ratio, noise=0.4)
+    aims = np.random.default_rng(9).normal(size=(K, D))
+    mean, covariance, spread = naive.with_arm_effects(
+        effects.features, aims, pulls, effects.penalty, ratio, 0.4
+    )
+    belief = effects.belief(aims)
+    np.testing.assert_allclose(belief.mean, mean, rtol=1e-9)
+    ours = belief.target @ belief.covariance @ belief.target.T + np.diag(belief.own)
+    np.testing.assert_allclose(ours, covariance[:K, :K], rtol=1e-9, atol=1e-12)
+    across = belief.target @ belief.covariance @ belief.seen.T + np.diag(belief.own)
+    np.testing.assert_allclose(across, covariance[:K, K:], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(belief.spread, spread, rtol=1e-9)
+
+
+def test_without_effects_it_is_the_ridge() -> None:
+    effects, pulls = told(0.0, noise=0.4)
+    ridge = Ridge.prior(D, 0.3).update_many(effects.features[pulls[:, 0].astype(int)], pulls[:, 1])
+    belief = effects.belief(effects.features)
+    np.testing.assert_allclose(belief.mean, effects.features @ ridge.theta, rtol=1e-10)
+    np.testing.assert_allclose(belief.covariance, 0.4**2 * ridge.inverse, rtol=1e-10)
+
+
+def test_the_likelihood_is_that_of_the_returns() -> None:
+    effects, pulls = told(1.0, noise=0.4)
+    rows = pulls[:, 0].astype(int)
+    X, Z = effects.features[rows], np.eye(K)[rows]
+
+    def direct(ratio: float, variance: float) -> float:
+        shape = np.eye(len(rows)) + X @ X.T / effects.penalty + ratio * Z @ Z.T
+        return float(stats.multivariate_normal(cov=variance * shape).logpdf(pulls[:, 1]))
+
+    ratios = [0.0, 0.3, 2.0]
+    ours = [effects.likelihood(ratio) for ratio in ratios]
+    theirs = [direct(ratio, variance) for ratio, (variance, _) in zip(ratios, ours, strict=True)]
+    fits = np.array([fit for _, fit in ours])
+    np.testing.assert_allclose(fits - fits[0], np.array(theirs) - theirs[0], rtol=1e-8)
+    for ratio, (variance, _) in zip(ratios, ours, strict=True):  # and no other variance fits better
+        assert direct(ratio, variance) >= max(direct(ratio, f * variance) for f in (0.99, 1.01))
+    given = [effects.likelihood(ratio, noise=0.4)[1] for ratio in ratios]
+    expected = [direct(ratio, 0.16) for ratio in ratios]
+    np.testing.assert_allclose(np.diff(given), np.diff(expected), rtol=1e-8)
+
+
+def test_what_is_told_is_taken() -> None:
+    effects, _ = told(1.0, noise=0.4)
+    both = effects.fitted(0.8, 0.2)
+    assert (both.ratio, both.noise) == pytest.approx((16.0, 0.2))
+    tau = effects.fitted(0.8, None)
+    assert math.sqrt(tau.ratio) * tau.noise == pytest.approx(0.8)
+    sigma = effects.fitted(None, 0.2)
+    assert sigma.noise == 0.2
+
+
+def test_an_estimated_tau_leans_on_its_posterior() -> None:
+    effects, _ = told(1.0, noise=0.4)
+    fits = np.array([effects.likelihood(r * r)[1] for r in RATIOS])
+    chances = np.exp(fits - fits.max()) / np.exp(fits - fits.max()).sum()
+    mean = (chances * RATIOS).sum()
+    deviation = math.sqrt((chances * (RATIOS - mean) ** 2).sum())
+    expected = CAUTION * (mean + LEAN * deviation)
+    assert math.sqrt(effects.fitted(None, None).ratio) == pytest.approx(expected)
+
+
+def test_tau_and_sigma_are_found_where_there_is_enough_to_see() -> None:
+    # 60 arms of which each has an effect of deviation 0.8, twice the noise; 20 pulls each. The
+    # posterior of tau has a relative deviation of about 1 / sqrt(120).
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 3))
+    means = X @ [1.0, 2.0, 3.0] + 0.8 * rng.normal(size=60)
+    effects = Effects.prior(X, 1.0, None, None)
+    for i in np.repeat(np.arange(60), 20):
+        effects = effects.update(int(i), means[i] + 0.4 * rng.normal())
+    found = effects.fitted(None, None)
+    assert found.noise == pytest.approx(0.4, rel=0.1)
+    assert math.sqrt(found.ratio) * found.noise == pytest.approx(CAUTION * 0.8, rel=0.4)
+
+
+def test_scales_are_estimated_at_steps_that_double() -> None:
+    effects, _ = told(1.0, noise=0.4, n=0)
+    due = []
+    for n in range(1, 50):
+        effects = effects.update(0, 1.0)
+        if effects.refit_due:
+            due.append(n)
+    assert due == [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48]
+
+
+STRATEGIES = [
+    pb.EIIDS(arm_effects="auto"),
+    pb.EIIDS(arm_effects=0.4, noise=0.5),
+    pb.EIIDS(arm_effects=0.4),
+    pb.EIIDS(arm_effects="auto", noise=0.5),
+    pb.EIRatio(arm_effects="auto", horizon=120),
+    pb.GENTRY(arm_effects="auto"),
+    pb.CURSE(arm_effects="auto"),
+    pb.REGRET(arm_effects=0.4),
+    pb.UE(arm_effects="auto"),
+    pb.ProjectedUE(arm_effects="auto"),
+]
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [pb.problems.random_arms(d=4, arms=9, u=2), pb.problems.wine(arms=30)],
+    ids=["setting a", "wine"],
+)
+def test_both_engines_choose_the_same_arms(problem: pb.problems.Problem) -> None:
+    size = {"trials": 3, "horizon": 120, "checkpoints": np.arange(1, 121), "progress": False}
+    slow = pb.simulate(problem, STRATEGIES, engine="reference", **size)  # type: ignore[arg-type]
+    fast = pb.simulate(problem, STRATEGIES, engine="compiled", **size)  # type: ignore[arg-type]
+    np.testing.assert_allclose(fast.regret, slow.regret, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [*STRATEGIES, pb.DirectedIDS(arm_effects="auto"), pb.ProjectedTS(arm_effects=0.4)],
+    ids=repr,
+)
+def test_every_strategy_conforms_with_arm_effects(strategy: pb.Strategy) -> None:
+    arms = pb.FiniteArms(np.random.default_rng(0).normal(size=(5, 3)))
+    check_strategy(strategy, sets=[arms])
+
+
+def test_an_arm_that_is_better_than_its_features_say_is_found() -> None:
+    # Two arms with the same features, and the second has 1 more of its own: without effects they
+    # cannot be told apart.
+    X = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    problem = pb.problems.instance(
+        X,
+        returns=[1.0, 2.0, 0.5],
+        rewards=[1.0, 2.0, 0.0],
+        subspace=pb.Subspace.coordinates([0], 2),
+        noise=0.3,
+    )
+    result = pb.simulate(
+        problem,
+        [pb.EIIDS(), pb.EIIDS(arm_effects="auto")],
+        trials=20,
+        horizon=1000,
+        progress=False,
+    )
+    assert result.found_best is not None
+    without, with_effects = result.found_best.mean(axis=1)
+    assert without < 0.1
+    assert with_effects > 0.9
+
+
+def test_engines_without_them_say_so() -> None:
+    problem = pb.problems.random_arms(d=3, arms=5, u=2)
+    for strategy, engine, why in (
+        (pb.GENTRY(arm_effects="auto"), "events", "arm effects need every step"),
+        (pb.DirectedIDS(arm_effects="auto"), "compiled", "no compiled rule for arm effects"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            pb.simulate(problem, strategy, trials=1, horizon=5, engine=engine, progress=False)
+    result = pb.simulate(
+        problem, pb.DirectedIDS(arm_effects="auto"), trials=1, horizon=5, progress=False
+    )
+    assert result.engines == ("reference",)
+
+
+def test_bad_input() -> None:
+    U = pb.Subspace.coordinates([0], 2)
+    with pytest.raises(ValueError, match="arm_effects needs finitely many arms, got Ball"):
+        pb.GENTRY(arm_effects=1.0).init(pb.Ball(2), U)
+    with pytest.raises(ValueError, match="arm_effects must be positive, got -1"):
+        pb.GENTRY(arm_effects=-1.0)
+    with pytest.raises(ValueError, match="arm_effects must be one of 'auto', got 'yes'"):
+        pb.GENTRY(arm_effects="yes")
+    with pytest.raises(ValueError, match="not proven for arm_effects"):
+        pb.DirectedIDS(radius="published", arm_effects=1.0)
+    strategy = pb.GENTRY(arm_effects=1.0)
+    state = strategy.init(pb.FiniteArms(np.eye(2)), U)
+    with pytest.raises(ValueError, match="the same arms at every step, got 1 after 2"):
+        strategy.select(state, pb.FiniteArms(np.eye(2)[:1]), np.random.default_rng(0))
+    assert repr(pb.EIIDS(noise=0.5, arm_effects="auto")) == "EIIDS(noise=0.5, arm_effects='auto')"
