@@ -61,7 +61,7 @@ import resource, sys
 import numpy as np
 import projbandits as pb
 X = np.random.default_rng(0).normal(size=(10, 4))
-decider = pb.Decider(subspace=pb.Subspace.coordinates(range(2), d=4), seed=0)
+decider = pb.Decider(pb.GENTRY(), subspace=pb.Subspace.coordinates(range(2), d=4), seed=0)
 for _ in range(2):
     for _ in range(int(sys.argv[1])):
         decider.tell(decider.ask(X).id, 1.0)
@@ -86,7 +86,7 @@ def threads(steps: int = 1_000_000, workers: int = 4) -> None:
     d, theta = 5, np.array([1.0, -1.0, 0.5, 2.0, 0.0])
     rng = np.random.default_rng(0)
     sets = [rng.normal(size=(10, d)) for _ in range(100)]
-    decider = pb.Decider(subspace=pb.Subspace.coordinates(range(3), d=d), seed=0)
+    decider = pb.Decider(pb.GENTRY(), subspace=pb.Subspace.coordinates(range(3), d=d), seed=0)
     sums = [(np.zeros((d, d)), np.zeros(d)) for _ in range(workers)]
     start = time.perf_counter()
     running = [

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -261,3 +262,19 @@ def test_bad_parameters_are_named() -> None:
         pb.DirectedIDS(bound=-1.0)
     assert repr(pb.EIIDS()) == "EIIDS()"
     assert repr(pb.EIRatio(horizon=10, ridge=1.0)) == "EIRatio(horizon=10, ridge=1.0)"
+
+
+@pytest.mark.parametrize("strategy", [pb.EIIDS(), pb.DirectedIDS()], ids=repr)
+def test_the_probabilities_of_all_arms_are_those_of_the_choices(strategy: Any) -> None:
+    rng = np.random.default_rng(4)
+    arms = pb.FiniteArms(rng.normal(size=(6, 3)))
+    state = strategy.init(arms, pb.Subspace.coordinates([0, 1], 3))
+    mixed = 0
+    for _ in range(40):
+        chances = strategy.probabilities(state, arms)
+        assert chances.sum() == pytest.approx(1.0)
+        choice = strategy.select(state, arms, rng)
+        assert chances[choice.index] == pytest.approx(choice.probability)
+        mixed += (chances > 0).sum() == 2
+        state = strategy.update(state, choice.arm, float(rng.normal()))
+    assert mixed > 0

@@ -59,7 +59,7 @@ def test_told_at_once_it_is_the_strategy_itself(strategy: pb.GENTRY) -> None:
 def test_the_estimate_comes_with_its_standard_error() -> None:
     rng = np.random.default_rng(1)
     X, r = some_arms(rng, 30), rng.normal(size=30)
-    decider = pb.Decider(subspace=U3, seed=0)
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
     assert math.isnan(decider.ask(X).standard_error)
     decider.learn(X, r)
     decision = decider.ask(X)
@@ -77,7 +77,7 @@ def test_the_estimate_comes_with_its_standard_error() -> None:
 @given(st.randoms(use_true_random=False), st.integers(1, 40))
 def test_the_order_of_telling_does_not_matter(order: random.Random, n: int) -> None:
     rng = np.random.default_rng(2)
-    decider = pb.Decider(subspace=U3, seed=0)
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
     decisions = [decider.ask(some_arms(rng)) for _ in range(n)]
     assert [d.id for d in decider.pending] == [d.id for d in decisions]
     rewards = rng.normal(size=n)
@@ -178,7 +178,7 @@ def test_memory_of_what_was_told_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_from_four_threads_nothing_is_lost() -> None:
     theta, told = np.array([1.0, -2.0, 0.5]), list[tuple[naive.Array, float]]()
-    decider = pb.Decider(subspace=U3, seed=0)
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
 
     def work(worker: int) -> None:
         rng, order = np.random.default_rng(worker), random.Random(worker)
@@ -283,7 +283,7 @@ def test_it_warns_once_of_a_direction_that_is_never_offered() -> None:
 
 def test_merged_workers_believe_what_one_would() -> None:
     rng = np.random.default_rng(6)
-    workers = [pb.Decider(subspace=U3, seed=i) for i in range(3)]
+    workers = [pb.Decider(pb.GENTRY(), subspace=U3, seed=i) for i in range(3)]
     X, r = [], []
     for worker in workers:
         for _ in range(20):
@@ -292,7 +292,7 @@ def test_merged_workers_believe_what_one_would() -> None:
             worker.tell(decision.id, reward)
             X.append(decision.arm)
             r.append(reward)
-    total = pb.Decider(subspace=U3, seed=9)
+    total = pb.Decider(pb.GENTRY(), subspace=U3, seed=9)
     total.merge(*workers)
     _, theta = naive.ridge(np.array(X), np.array(r), 1.0)
     np.testing.assert_allclose(total.ridge.theta, theta, rtol=0, atol=1e-12)
@@ -301,8 +301,8 @@ def test_merged_workers_believe_what_one_would() -> None:
     for others, message in [
         ([workers[0]], "common origin"),
         ([total], "common origin"),
-        ([pb.Decider(subspace=pb.Subspace.coordinates([0], d=3))], "same subspace"),
-        ([pb.Decider(subspace=pb.Subspace.coordinates([0], d=2))], "same subspace"),
+        ([pb.Decider(pb.GENTRY(), subspace=pb.Subspace.coordinates([0], d=3))], "same subspace"),
+        ([pb.Decider(pb.GENTRY(), subspace=pb.Subspace.coordinates([0], d=2))], "same subspace"),
         ([pb.Decider(pb.REGRET(), subspace=U3)], "learn on the same"),
         ([pb.Decider(pb.GENTRY(ridge=2.0), subspace=U3)], "equal penalties"),
     ]:
@@ -401,19 +401,13 @@ def test_bad_arguments_are_named(
         make()
 
 
-class Effects(pb.GENTRY):
-    """A strategy that gives each arm an effect of its own, by its place."""
-
-    arm_effects = 0.4
-
-
 def test_a_strategy_that_needs_the_same_arms_is_refused() -> None:
     with pytest.raises(ValueError, match="strategy must do without arm_effects"):
-        pb.Decider(Effects(), subspace=U3)
+        pb.Decider(pb.GENTRY(arm_effects=0.4), subspace=U3)
     decider = pb.Decider(subspace=U3, seed=0, log=True)
     decider.tell(decider.ask(np.eye(3)).id, 1.0)
     with pytest.raises(ValueError, match="strategy must do without arm_effects"):
-        pb.replay(decider.log(), Effects(), subspace=U3)
+        pb.replay(decider.log(), pb.GENTRY(arm_effects=0.4), subspace=U3)
 
 
 def test_changing_the_array_afterwards_changes_no_explanation() -> None:

@@ -60,6 +60,7 @@ def test_every_figure_is_visible_and_nothing_is_fetched(
         {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": device == "phone"},
     )
     browser.get(report.as_uri())
+    _wait(browser)
     images = browser.execute_script(
         "return [...document.images].map(i => [i.closest('section').id, i.complete,"
         " i.naturalWidth, i.getBoundingClientRect().width, i.getBoundingClientRect().height,"
@@ -86,6 +87,17 @@ def test_every_figure_is_visible_and_nothing_is_fetched(
     _screenshot(browser, device, width)
 
 
+def _wait(browser: Any) -> None:
+    """Wait until the page is read to its end and every picture is decoded."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    ready = (
+        "return document.readyState == 'complete' && document.getElementById('method') != null"
+        " && [...document.images].every(i => i.complete)"
+    )
+    WebDriverWait(browser, 60).until(lambda driver: driver.execute_script(ready))
+
+
 def _screenshot(browser: Any, device: str, width: int) -> None:
     height = browser.execute_script("return document.documentElement.scrollHeight")
     shot = browser.execute_cdp_cmd(
@@ -103,6 +115,7 @@ def test_it_prints_on_pages_with_every_number(browser: Any, report: Path) -> Non
     paper = {"width": 718, "height": 1040, "deviceScaleFactor": 1, "mobile": False}  # A4, margins
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", paper)
     browser.get(report.as_uri())
+    _wait(browser)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     tables = browser.execute_script(
         "return [...document.querySelectorAll('table')].map(t => [t.checkVisibility("

@@ -16,7 +16,8 @@ def test_every_public_strategy_and_problem_has_a_name_and_nothing_else_has() -> 
         *("GENTRY", "CURSE", "REGRET", "UE", "ProjectedUE"),
         *("EIIDS", "EIRatio", "DirectedIDS", "ProjectedTS"),
     }
-    assert set(specs.PROBLEMS) == {"random_arms", "entropy_ball", "wine", "instance"}
+    named = {"random_arms", "random_theta", "entropy_ball", "wine", "instance"}
+    assert set(specs.PROBLEMS) == named
     assert set(specs.NOISES) == {"Gaussian", "Uniform", "Bernoulli"}
     assert set(specs.SUBSPACES) == {"span", "coordinates", "without"}
     assert "ConvexSet" not in specs.SETS
@@ -136,8 +137,7 @@ subspace = {name = "without", names = ["age"], columns = ["length", "age"]}
         )
     )
     world = plan.problem.world(RNG)
-    assert world.rewards is not None
-    assert world.rewards.tolist() == [1, 0, 1]
+    assert np.asarray(world.arm_rewards).tolist() == [1, 0, 1]
     assert world.noise == pb.problems.Uniform(0.1)
     assert plan.strategies == (pb.GENTRY(alpha=2), pb.CURSE())
 

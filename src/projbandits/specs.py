@@ -45,7 +45,7 @@ SETS = _public(arms, _concrete(DecisionSet))
 SUBSPACES = {
     name: getattr(Subspace, name)
     for name, value in vars(Subspace).items()
-    if isinstance(value, classmethod)
+    if isinstance(value, classmethod) and not name.startswith("_")
 }
 PARTS: dict[type, Makers] = {Noise: NOISES, DecisionSet: SETS, Subspace: SUBSPACES}
 """Parameters of these types are written like problems: as a call, or as a table with a name."""

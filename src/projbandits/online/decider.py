@@ -22,7 +22,7 @@ from projbandits.online.merging import check_mergeable, common_origin
 from projbandits.online.outcomes import Outcomes
 from projbandits.online.suiting import check_suits
 from projbandits.ridge import Ridge
-from projbandits.strategies import GENTRY, LinearStrategy, State
+from projbandits.strategies import EIIDS, LinearStrategy, State
 from projbandits.subspace import Subspace
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from projbandits.online.audit import Audit
     from projbandits.online.explaining import Explanation
 
-DEFAULT: LinearStrategy = GENTRY()
+DEFAULT: LinearStrategy = EIIDS()
 """The strategy of a decider that is given none."""
 
 KEPT = 100_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,15 +38,27 @@ class Offer(FiniteArms):
         self.vectors.flags.writeable = False
         self.columns = columns
         self._bases: dict[str, tuple[Arm, ...]] = {}
+        self._rows: dict[str, list[int]] = {}
+
+    @cached_property
+    def longest(self) -> float:
+        """The length of the longest arm."""
+        return float(np.sqrt(np.einsum("ij,ij->i", self.vectors, self.vectors).max()))
 
     def basis_arms(self, method: str = "pivoted-qr") -> tuple[Arm, ...]:
         """Return D_k, as arms of their own memory."""
         if method not in self._bases:
-            rows = self._basis_rows(method)
+            rows = self.basis_rows(method)
             self._bases[method] = tuple(map(Arm, self.vectors[rows], rows))
         return self._bases[method]
 
-    def _basis_rows(self, method: str) -> list[int]:
+    def basis_rows(self, method: str = "pivoted-qr") -> list[int]:
+        """Return the rows of D_k."""
+        if method not in self._rows:
+            self._rows[method] = self._seek(method)
+        return self._rows[method]
+
+    def _seek(self, method: str) -> list[int]:
         if self.size > MANY:
             some = np.arange(min(FEW * self.d, self.size))
             if method == "pivoted-qr":

@@ -130,6 +130,15 @@ class InformationDirected(Believing):
             return Choice(arm_in(arms, X, other), p)
         return Choice(arm_in(arms, X, prospect.greedy), 1 - p)
 
+    def probabilities(self, state: State, arms: FiniteArms) -> Array:
+        """Return the probability of each of finitely many arms."""
+        prospect = self.prospect(state, self.belief(state, arms.vectors))
+        other, p = two_actions(prospect)
+        chances = np.zeros(arms.size)
+        chances[prospect.greedy] += 1 - p
+        chances[other] += p
+        return chances
+
 
 def arm_in(arms: DecisionSet, X: Array, i: int) -> Arm:
     """Return candidate i as an arm of the set."""
