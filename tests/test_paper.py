@@ -69,7 +69,6 @@ def test_the_papers_figures_have_the_papers_worlds_and_alphas() -> None:
         "CURSE": 0.01,
         "REGRET": 0.1,
         "UE": 0.01,
-        "ProjectedUE": 0.01,
     }
 
 

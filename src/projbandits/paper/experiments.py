@@ -33,6 +33,8 @@ class Experiment:
         Multiples of the trials and the horizon asked for.
     curve : bool
         Whether the way there is shown, or the last step alone.
+    convex : bool
+        Whether it is played on convex sets.
     cost : float
         About how many seconds it takes at full size; only the progress bar looks at it.
     """
@@ -43,6 +45,7 @@ class Experiment:
     trials: float = 1.0
     horizon: float = 1.0
     curve: bool = True
+    convex: bool = False
     cost: float = 1.0
 
     def trials_of(self, asked: int) -> int:
@@ -82,9 +85,8 @@ INFINITE = (
     CURSE(alpha=0.01),
     REGRET(alpha=0.1),
     UE(alpha=0.01),
-    ProjectedUE(alpha=0.01),
 )
-"""The strategies on setting c, with the alphas of the paper."""
+"""The strategies on setting c, with the alphas of the paper; `ALPHA_INFINITE` has UE as printed."""
 
 SETTING_A = Experiment(name="setting-a", problem=random_arms, strategies=FINITE, cost=10)
 SETTING_B = Experiment(
@@ -93,7 +95,9 @@ SETTING_B = Experiment(
     strategies=FINITE,
     cost=10,
 )
-SETTING_C = Experiment(name="setting-c", problem=entropy_ball, strategies=INFINITE, cost=85)
+SETTING_C = Experiment(
+    name="setting-c", problem=entropy_ball, strategies=INFINITE, convex=True, cost=55
+)
 ALPHA_FINITE = Experiment(
     name="alpha-finite",
     problem=random_arms,
@@ -120,8 +124,9 @@ ALPHA_INFINITE = Experiment(
         lambda alpha: UE(alpha=alpha),
         lambda alpha: ProjectedUE(alpha=alpha),
     ),
-    trials=0.1,
+    trials=0.05,
     curve=False,
+    convex=True,
     cost=45,
 )
 WINE = Experiment(name="wine", problem=wine, strategies=FINITE, cost=20)
@@ -151,6 +156,7 @@ SMOOTH = tuple(
         strategies=(GENTRY(alpha=1.0, schedule="smooth"), GENTRY(alpha=1.0, schedule="infinite")),
         trials=0.1,
         horizon=10,
+        convex=True,
         cost=6,
     )
     for name, problem in (

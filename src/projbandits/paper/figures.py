@@ -108,8 +108,8 @@ FIGURES = {
     ),
     "fig-alpha-infinite": Figure(
         title="Setting c: regret against alpha",
-        caption="The same on the entropy ball, over a tenth of the trials: a choice of UE on a "
-        "convex set is a search, and costs as much as ten choices among finitely many arms.",
+        caption="The same on the entropy ball, over a twentieth of the trials: a choice of UE on a "
+        "convex set is a search, and costs as much as tens of choices among finitely many arms.",
         source="Fig. 1b",
         experiments=(e.ALPHA_INFINITE,),
         draw=_alphas(e.ALPHA_INFINITE),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
+import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ from typing import Any
 from projbandits import plots
 from projbandits._checks import did_you_mean, integer
 from projbandits.paper.claims import CLAIMS, Claim, Verdict
-from projbandits.paper.experiments import HORIZON, TRIALS, Experiment
+from projbandits.paper.experiments import ALPHA_INFINITE, HORIZON, SMOOTH, TRIALS, Experiment
 from projbandits.paper.figures import FIGURES
 from projbandits.paper.folder import Folder
 from projbandits.paper.report import render
@@ -103,8 +106,14 @@ def reproduce(
     left = [experiment for experiment in experiments if experiment.name not in results]
     problems = {x.name: x.problem() for x in left}  # what is not installed is told now
     folder.check_room(sum(_size(experiment, trials, horizon) for experiment in left))
-    with Progress(sum(x.cost for x in left), shown=progress, text="", unit="") as bar:
+    left.sort(key=lambda x: x.convex)  # while others run, kernels for these are compiled
+    with (
+        Progress(sum(x.cost for x in left), shown=progress, text="", unit="") as bar,
+        _compiled_ahead(any(x.convex for x in left) and not left[0].convex) as compiled,
+    ):
         for experiment in left:
+            if experiment.convex:
+                compiled()
             bar.say(f"{_figure_of(experiment, chosen)}: {experiment.name}")
             problem = problems[experiment.name]
             results[experiment.name] = _run(experiment, problem, folder, executor, bar)
@@ -118,6 +127,31 @@ def reproduce(
     page = render(results, verdicts, pictures, folder)
     report = folder.write("report.html", page.encode())
     return Reproduction(results, verdicts, folder.path, report)
+
+
+@contextmanager
+def _compiled_ahead(wanted: bool) -> Iterator[Callable[[], object]]:
+    """Compile the kernels of convex sets in another process; yield what waits for it.
+
+    Compilation takes one core of a process, however many it has, and what it made is kept on disk.
+    If it fails here, it will be done, or fail, where the kernels are used.
+    """
+    if not wanted:
+        yield lambda: None
+        return
+    code = "from projbandits.paper.reproduce import compile_convex; compile_convex()"
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen([sys.executable, "-c", code], stdout=quiet, stderr=quiet) as other:
+        try:
+            yield other.wait
+        finally:
+            other.kill()
+
+
+def compile_convex() -> None:
+    """Compile the kernels that the experiments on convex sets need."""
+    for experiment in (ALPHA_INFINITE, *SMOOTH):
+        simulate(experiment.problem(), experiment.strategies, trials=1, horizon=1, progress=False)
 
 
 def _needed(figures: list[str]) -> list[Experiment]:
