@@ -36,7 +36,7 @@ test: lint
 	MPLBACKEND=agg $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 picture: reproduce
-	cp $(addprefix out/,$(addsuffix .png,fig-a fig-long fig-alpha-finite fig-c fig-return)) docs/images/
+	cp $(addprefix out/,$(addsuffix .png,fig-a fig-long fig-return)) docs/images/
 
 bench: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
