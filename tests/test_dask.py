@@ -15,7 +15,7 @@ def test_two_worker_processes_give_the_same_bits() -> None:
     simulate = partial(pb.simulate, problem, strategies, trials=60, horizon=300, progress=False)
     with (
         LocalCluster(  # type: ignore[no-untyped-call]
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,  # type: ignore[no-untyped-call]
     ):
