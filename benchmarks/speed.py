@@ -85,7 +85,8 @@ def compared() -> dict[str, float]:
         "GENTRY, setting a, compiled": (A, pb.GENTRY(), 400, 10_000, "compiled"),
         "UE, setting a, compiled": (A, pb.UE(), 400, 10_000, "compiled"),
         "GENTRY, setting c, compiled": (C, pb.GENTRY(alpha=0.01), 200, 10_000, "compiled"),
-        "UE, setting c, compiled": (C, pb.UE(alpha=0.01), 40, 2000, "compiled"),
+        "UE, setting c, compiled": (C, pb.UE(alpha=0.01), 80, 10_000, "compiled"),
+        "EIIDS, setting a, compiled": (A, pb.EIIDS(), 200, 10_000, "compiled"),
     }
     peer_names = list(rates)
     for name, (problem, strategy, trials, horizon, engine) in ours.items():
