@@ -286,8 +286,8 @@ def test_arms_that_are_level_without_noise_are_not_walked_step_by_step(strategy:
 
 
 def test_a_raised_flag_stops_events_while_they_are_played() -> None:
-    # Some 10^8 explorations a trial, which take minutes.
-    problem, strategy, steps = FINITE["setting-a"], pb.GENTRY(alpha=2e6), np.array([1000, 10**9])
+    # Some 8 million explorations a trial, which take many seconds.
+    problem, strategy, steps = FINITE["setting-a"], pb.GENTRY(alpha=1e5), np.array([1000, 10**9])
     spec = Spec(problem, (strategy,), ("events",), 2, 10**9, 0, steps)
     run(problem, strategy, "events", trials=1, horizon=1)  # whatever has to be compiled is by now
     stop = flag()
