@@ -26,7 +26,7 @@ from projbandits.results import Result
 from projbandits.simulation import simulate
 from projbandits.simulation.progress import Part, Progress
 
-QUICK = {"trials": 40, "horizon": 1000}
+QUICK = {"trials": 20, "horizon": 500}
 """A size that shows the way in seconds; most verdicts are undecided at it."""
 
 BYTES = 40
@@ -106,6 +106,7 @@ def reproduce(
     left = [experiment for experiment in experiments if experiment.name not in results]
     problems = {x.name: x.problem() for x in left}  # what is not installed is told now
     folder.check_room(sum(_size(experiment, trials, horizon) for experiment in left))
+    pictures: dict[str, bytes] = {}
     left.sort(key=lambda x: x.convex)  # while others run, kernels for these are compiled
     with (
         Progress(sum(x.cost for x in left), shown=progress, text="", unit="") as bar,
@@ -113,18 +114,20 @@ def reproduce(
     ):
         for experiment in left:
             if experiment.convex:
+                _draw(folder, results, pictures)  # what there is, rather than wait
                 compiled()
             bar.say(f"{_figure_of(experiment, chosen)}: {experiment.name}")
             problem = problems[experiment.name]
             results[experiment.name] = _run(experiment, problem, folder, executor, bar)
         bar.say("drawing")
-        pictures = _draw(folder, results)
+        _draw(folder, results, pictures)
     verdicts = {
         claim: claim.check(results)
         for claim in CLAIMS
         if all(experiment.name in results for experiment in claim.experiments)
     }
-    page = render(results, verdicts, pictures, folder)
+    ordered = {name: pictures[name] for name in FIGURES if name in pictures}
+    page = render(results, verdicts, ordered, folder)
     report = folder.write("report.html", page.encode())
     return Reproduction(results, verdicts, folder.path, report)
 
@@ -213,18 +216,17 @@ def _run(
     return result
 
 
-def _draw(folder: Folder, results: dict[str, Result]) -> dict[str, bytes]:
-    """Write every figure that the results suffice for, and return the pictures."""
-    pictures = {}
+def _draw(folder: Folder, results: dict[str, Result], pictures: dict[str, bytes]) -> None:
+    """Write every figure that the results suffice for, and add its picture if it is new."""
     for name, figure in FIGURES.items():
-        if all(experiment.name in results for experiment in figure.experiments):
+        known = all(experiment.name in results for experiment in figure.experiments)
+        if known and name not in pictures:
             drawn = figure.draw(results, figure.title)
             pictures[name] = _image(drawn, "png")
             drawn.set_layout_engine("none")  # laid out by now, which took half of the time
             folder.write(f"{name}.png", pictures[name])
             folder.write(f"{name}.pdf", _image(drawn, "pdf"))
             plots.close(drawn)
-    return pictures
 
 
 def _image(figure: Any, kind: str) -> bytes:
