@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import projbandits as pb
+from projbandits._files import UNFINISHED
 from projbandits.simulation import engines, executors, store
 from projbandits.simulation.progress import Progress
 from projbandits.simulation.spec import Spec
@@ -189,7 +190,7 @@ def test_what_a_killed_run_left_half_written_is_no_obstacle(tmp_path: Path, name
     if name != "manifest.json":
         run(store=tmp_path)
         (tmp_path / name).unlink()
-    (tmp_path / f"{store.UNFINISHED}{name}-4711").write_text('{"form')
+    (tmp_path / f"{UNFINISHED}{name}-4711").write_text('{"form')
     assert same(run(store=tmp_path), run())
 
 

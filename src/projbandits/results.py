@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from projbandits import statistics
 from projbandits._checks import Array, did_you_mean, one_of
+from projbandits._files import whole
 from projbandits.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -318,13 +319,8 @@ class Result:
         table = table.replace_schema_metadata(
             {**(table.schema.metadata or {}), b"projbandits": json.dumps(meta).encode()}
         )
-        target = Path(path)
-        part = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
+        with whole(Path(path)) as part:
             pq.write_table(table, part)
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:

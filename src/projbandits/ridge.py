@@ -103,9 +103,8 @@ class Ridge:
     def noise(self) -> float:
         """An estimate of sigma, the noise's standard deviation; nan without observations.
 
-        It is the root of residual / (n - f), with the effective number of parameters
-        f = tr(V^-1 sum x x^T) = d - lambda tr V^-1. The residual holds lambda |theta-hat|^2 too, so
-        while data are few it errs upwards.
+        It is the root of residual / free. The residual holds lambda |theta-hat|^2 too, so while
+        data are few it errs upwards.
 
         Examples
         --------
@@ -116,9 +115,16 @@ class Ridge:
         """
         if self.n == 0:
             return math.nan
+        return math.sqrt(self.residual / self.free)
+
+    @property
+    def free(self) -> float:
+        """How many observations are left of n when the estimate has adapted to the others.
+
+        It has adapted to tr(V^-1 sum x x^T) = d - lambda tr V^-1 of them.
+        """
         Q, _, _ = self._posterior
-        parameters = self.d - self.penalty * float(np.vdot(Q, Q))  # tr V^-1 = |Q|^2
-        return math.sqrt(self.residual / (self.n - parameters))
+        return self.n - self.d + self.penalty * float(np.vdot(Q, Q))  # tr V^-1 = |Q|^2
 
     @property
     def precision(self) -> Array:

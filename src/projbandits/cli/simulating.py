@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -123,6 +122,7 @@ def check_folder(folder: Path) -> None:
 def write(result: Result, folder: Path) -> list[Path]:
     """Write table, curves and figure; each file appears whole or not at all."""
     from projbandits import plots
+    from projbandits._files import whole
 
     figure = plots.figure_pair(result, title=result.problem)
     makers: dict[str, Callable[[Path], Any]] = {
@@ -132,12 +132,8 @@ def write(result: Result, folder: Path) -> list[Path]:
         "regret.pdf": figure.savefig,
     }
     for name, make in makers.items():
-        part = folder / f".unfinished-{os.getpid()}-{name}"
-        try:
+        with whole(folder / name) as part:
             make(part)
-            part.replace(folder / name)
-        finally:
-            part.unlink(missing_ok=True)
     return [folder / name for name in makers]
 
 

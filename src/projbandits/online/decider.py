@@ -6,12 +6,14 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from projbandits._checks import Array, integer, real_vector
+from projbandits._files import write_whole
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.online import offers
 from projbandits.online.belief import projection_reward
@@ -322,7 +324,7 @@ class Decider:
 
         with self._lock:
             content = saving.pack(self)
-        saving.write(path, content)
+        write_whole(Path(path), content)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], strategy: LinearStrategy | None = None) -> Decider:

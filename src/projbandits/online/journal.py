@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from projbandits._files import write_whole
 from projbandits.arms import FiniteArms
 from projbandits.online.decision import Decision, Grounds
 from projbandits.online.offers import Offer
@@ -91,13 +92,11 @@ class Journal:
 
     def spill(self, decider: Decider, path: str | os.PathLike[str]) -> None:
         """Write the entries that were told to a new Parquet file, and forget them."""
-        from projbandits.online.saving import write
-
         target = Path(path).resolve()
         if target.exists():
             raise ValueError(f"path must be a new file, {str(path)!r} exists already")
         done = {key: entry for key, entry in self.entries.items() if entry.told_after >= 0}
-        write(target, parquet(frame([*done.values()], decider)))
+        write_whole(target, parquet(frame([*done.values()], decider)))
         self.files.append(str(target))
         for key in done:
             del self.entries[key]

@@ -11,7 +11,6 @@ import hashlib
 import io
 import json
 import os
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,26 +71,6 @@ def pack(decider: Decider) -> bytes:
     np.savez(sink, **stored)
     body = sink.getvalue()
     return b"%s%d\n%s\n%s" % (KIND, FORMAT, hashlib.sha256(body).hexdigest().encode(), body)
-
-
-def write(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file that appears whole or not at all, and survives a loss of power."""
-    target = Path(path)
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        with open(part, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
-    if os.name == "posix":  # elsewhere a folder cannot be opened
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def load(path: str | os.PathLike[str], strategy: LinearStrategy | None) -> Decider:

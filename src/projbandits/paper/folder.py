@@ -11,9 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from projbandits._files import UNFINISHED, write_whole
 from projbandits._version import __version__
 from projbandits.results import Result
-from projbandits.simulation.store import UNFINISHED
 
 MANIFEST = "reproduction.json"
 FORMAT = 1
@@ -107,12 +107,7 @@ class Folder:
     def write(self, name: str, content: bytes) -> Path:
         """Write a file that appears whole or not at all."""
         target = self.path / name
-        part = target.with_name(f"{UNFINISHED}{target.name}-{os.getpid()}")
-        try:
-            part.write_bytes(content)
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+        write_whole(target, content)
         return target
 
     def check_room(self, needed: int) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from projbandits._files import UNFINISHED, write_whole
 from projbandits._version import __version__
 from projbandits.simulation.records import Record
 from projbandits.simulation.spec import Spec
@@ -25,8 +26,6 @@ except ModuleNotFoundError:  # Windows
     fcntl = None
 
 FORMAT = 1
-UNFINISHED = ".unfinished-"
-"""How a file's name begins until it is whole; a killed run may leave one, which is ignored."""
 
 
 class Store:
@@ -59,7 +58,7 @@ class Store:
                 "holds other files"
             )
         else:
-            _replace(manifest, json.dumps(wanted, indent=2).encode())
+            write_whole(manifest, json.dumps(wanted, indent=2).encode())
 
     def __enter__(self) -> Store:
         """Keep other runs out, until the end of this one or of its process."""
@@ -95,7 +94,7 @@ class Store:
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink)
         name = f"part-{chunk[0]:09d}-{chunk[-1]:09d}.parquet"
-        _replace(self.path / name, sink.getvalue().to_pybytes())
+        write_whole(self.path / name, sink.getvalue().to_pybytes())
 
 
 _FIELDS = ("regret", "return_regret", "best_share", "found_best")
@@ -165,13 +164,3 @@ def _locked(path: Path) -> int | None:
             "another folder"
         ) from error
     return folder
-
-
-def _replace(target: Path, content: bytes) -> None:
-    """Write a file that appears whole or not at all, even if the machine stops."""
-    part = target.with_name(f"{UNFINISHED}{target.name}-{os.getpid()}")
-    with part.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(target)

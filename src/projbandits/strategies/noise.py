@@ -15,10 +15,10 @@ LEAST_FREE = 1e-9
 def cautious_noise(ridge: Ridge) -> float:
     """Return sigma from the residuals, on the high side.
 
-    Of n observations, n - d + lambda tr V^-1 are free: the estimate has adapted to the others. What
-    it could not explain (`ridge.residual`) has at least sigma^2 times as many as its mean, whatever
-    theta is. So the quotient errs on the high side if at all, and while data are few one standard
-    error is added, since a strategy that takes the noise for smaller than it is stops asking.
+    What the estimate could not explain (`ridge.residual`) has at least sigma^2 times `ridge.free`
+    as its mean, whatever theta is. So the quotient errs on the high side if at all, and while data
+    are few one standard error is added, since a strategy that takes the noise for smaller than it
+    is stops asking.
 
     As long as nothing but zeros was seen it is 1: then every strategy here chooses the same
     whatever the noise.
@@ -37,6 +37,5 @@ def cautious_noise(ridge: Ridge) -> float:
     """
     if ridge.residual <= 0.0:
         return 1.0
-    adapted = ridge.d - ridge.penalty * float(ridge.inverse.trace())
-    free = max(ridge.n - adapted, LEAST_FREE)
+    free = max(ridge.free, LEAST_FREE)
     return math.sqrt(ridge.residual / free * (1.0 + CAUTION * math.sqrt(2.0 / free)))
