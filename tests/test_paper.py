@@ -15,7 +15,7 @@ import projbandits as pb
 from projbandits import statistics, theory
 from projbandits.paper import CLAIMS, FIGURES, Claim, Condition, reproduce
 from projbandits.paper import experiments as e
-from projbandits.paper.claims import (
+from projbandits.paper.checks import (
     FAILS,
     HOLDS,
     UNDECIDED,

@@ -8,7 +8,7 @@ from typing import Any
 
 from projbandits import plots
 from projbandits.paper import experiments as e
-from projbandits.paper.claims import Results, thresholds
+from projbandits.paper.checks import Results, thresholds
 from projbandits.paper.experiments import Experiment
 
 Drawing = Callable[[Results, str], Any]

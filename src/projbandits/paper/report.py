@@ -6,11 +6,12 @@ import base64
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 import pandas as pd
 
-from projbandits.paper.claims import (
+from projbandits.paper.checks import (
     BEYOND,
     FAILS,
     HOLDS,
@@ -28,52 +29,7 @@ from projbandits.statistics import Estimate
 MARKS = {HOLDS: "yes", FAILS: "no", UNDECIDED: "open"}
 """The style of each outcome; the words stand beside it, so colour is never alone."""
 
-STYLE = """
-:root { color-scheme: light; --ink: #1b1f24; --soft: #57606a; --line: #d8dee4; --back: #f6f8fa; }
-* { box-sizing: border-box; }
-body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: #fff; margin: 0;
-  padding: 1.5rem 1rem 4rem; }
-main { max-width: 60rem; margin: 0 auto; }
-h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .5rem; }
-h2 { font-size: 1.3rem; margin: 2.5rem 0 .75rem; border-bottom: 1px solid var(--line); }
-h3 { font-size: 1.05rem; margin: 1.75rem 0 .4rem; }
-p, figcaption { max-width: 46rem; }
-.lead, figcaption, .source { color: var(--soft); }
-nav ul { columns: 2; padding-left: 1.2rem; }
-figure { margin: 0 0 1rem; }
-figure img { display: block; max-width: 100%; height: auto; margin-bottom: .4rem; }
-.scroll { overflow-x: auto; margin-bottom: 1rem; }
-table { border-collapse: collapse; font-size: .86rem; }
-th, td { padding: .3rem .6rem; text-align: left; vertical-align: top;
-  border-bottom: 1px solid var(--line); }
-thead th { background: var(--back); white-space: nowrap; }
-td.n, th.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-code { font-size: .9em; overflow-wrap: anywhere; }
-td code { display: inline-block; min-width: 15rem; }
-details { margin: .25rem 0; }
-summary { cursor: pointer; }
-.mark { display: inline-block; border-radius: .3rem; padding: 0 .45rem; font-weight: 600;
-  white-space: nowrap; }
-.yes { background: #d3f0dc; color: #0b4a22; }
-.no { background: #ffd9d6; color: #7a1410; }
-.open { background: #fff1c2; color: #5c4300; }
-article { border-top: 1px solid var(--line); padding: .8rem 0; }
-article p { margin: .2rem 0; }
-@media (max-width: 40rem) { nav ul { columns: 1; } body { font-size: 15px; } }
-@media print {
-  body { padding: 0; font-size: 10.5pt; }
-  nav { display: none; }
-  figure, article, tr { break-inside: avoid; }
-  h2, h3 { break-after: avoid; }
-  .scroll { overflow: visible; }
-  table { font-size: 7pt; }
-  th, td { padding: .15rem .3rem; }
-  td.n, th.n, thead th { white-space: normal; }
-  td code { min-width: 0; }
-  details::details-content { content-visibility: visible; block-size: auto; }
-  .mark { border: 1px solid currentColor; }
-}
-"""
+STYLE = files("projbandits.paper").joinpath("report.css").read_text(encoding="utf-8")
 
 
 def render(

@@ -16,7 +16,8 @@ from typing import Any
 
 from projbandits import plots
 from projbandits._checks import did_you_mean, integer
-from projbandits.paper.claims import CLAIMS, Claim, Verdict
+from projbandits.paper.checks import Claim, Verdict
+from projbandits.paper.claims import CLAIMS
 from projbandits.paper.experiments import ALPHA_INFINITE, HORIZON, SMOOTH, TRIALS, Experiment
 from projbandits.paper.figures import FIGURES
 from projbandits.paper.folder import Folder
