@@ -8,6 +8,7 @@ from scipy import stats
 
 import projbandits as pb
 from projbandits.ridge import Ridge
+from projbandits.simulation import CompiledRule
 from projbandits.strategies.effects import CAUTION, LEAN, RATIOS, Effects
 from projbandits.testing import check_strategy
 from tests import naive
@@ -178,11 +179,19 @@ def test_an_arm_that_is_better_than_its_features_say_is_found() -> None:
     assert with_effects > 0.9
 
 
+class Own(pb.GENTRY):
+    """A strategy that offers a compiled rule of its own, which knows nothing of effects."""
+
+    def compiled_rule(self, arms: pb.DecisionSet, horizon: int) -> CompiledRule:
+        return CompiledRule(lambda t, view, rng: 0, np.zeros(1))
+
+
 def test_engines_without_them_say_so() -> None:
     problem = pb.problems.random_arms(d=3, arms=5, u=2)
     for strategy, engine, why in (
         (pb.GENTRY(arm_effects="auto"), "events", "arm effects need every step"),
         (pb.DirectedIDS(arm_effects="auto"), "compiled", "no compiled rule for arm effects"),
+        (Own(arm_effects="auto"), "compiled", "no compiled rule for arm effects"),
     ):
         with pytest.raises(ValueError, match=why):
             pb.simulate(problem, strategy, trials=1, horizon=5, engine=engine, progress=False)

@@ -3,63 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import lambertw
 
 from projbandits._checks import Array
-from projbandits.arms import Ball, Box, ConvexSet, DecisionSet, Ellipsoid, EntropyBall, FiniteArms
+from projbandits.arms import Ball, Box, ConvexSet, Ellipsoid, EntropyBall, FiniteArms
 from projbandits.problems import Bernoulli, Gaussian, Uniform, World
 from projbandits.results import FOUND_BEST_SHARE, FOUND_BEST_WINDOW
 from projbandits.simulation.records import Record
-from projbandits.simulation.tables import Tables
-from projbandits.strategies import (
-    EIIDS,
-    DirectedIDS,
-    EIRatio,
-    LinearStrategy,
-    ProjectedTS,
-    Strategy,
+from projbandits.simulation.rules import (
+    WITH_EFFECTS,
+    CompiledRule,
+    loop_of,
+    rule_of,
+    unchanged_family,
 )
-from projbandits.strategies.ellipsoid import Ellipsoidal
-from projbandits.strategies.greedy import EpsilonGreedy
-from projbandits.strategies.ids import DRAWS, Believing, normal_table
+from projbandits.simulation.tables import Tables
+from projbandits.strategies import LinearStrategy, Strategy
+from projbandits.strategies.effects import RATIOS, Effects
+from projbandits.strategies.ids import DRAWS
 
 NOISES = (Gaussian, Uniform, Bernoulli)
 LARGEST = 1e8
 """V^-1 loses this many times the round-off when the square of an arm exceeds the ridge so often."""
-WITH_EFFECTS = (EpsilonGreedy, Ellipsoidal, EIIDS, EIRatio)
 SETS = (FiniteArms, EntropyBall, Ball, Ellipsoid, Box)
-
-
-class CompiledRule(NamedTuple):
-    """How a strategy of your own chooses, for the compiled loop.
-
-    A `LinearStrategy` offers it by a method `compiled_rule(arms, horizon)`.
-
-    Parameters
-    ----------
-    function : callable
-        Plain Python in the subset that numba compiles. On finitely many arms it is called as
-        `function(t, view, rng)` and returns a row; on a convex set as `function(t, view, rng, x)`
-        and fills x. `kernels.steps.View` and `kernels.convex.ConvexView` say what it may look at.
-    parameters : ndarray
-        What the function finds in `view.parameters`.
-    widths, inside : bool
-        Whether it looks at `view.squares`, and at `view.inside`, for which it needs the squares.
-    basis : str
-        How D_k is chosen.
-    """
-
-    function: Callable[..., Any]
-    parameters: Array
-    widths: bool = False
-    inside: bool = False
-    basis: str = "pivoted-qr"
 
 
 def why_not(world: World, strategy: Strategy) -> str | None:
@@ -79,21 +49,11 @@ def why_not(world: World, strategy: Strategy) -> str | None:
         return f"{type(strategy).__name__} has an update of its own"
     if type(strategy).aim is not LinearStrategy.aim:
         return f"{type(strategy).__name__} has an aim of its own"
-    family = unchanged_family(strategy)
-    if not hasattr(strategy, "compiled_rule") and family is None:
+    family, offered = unchanged_family(strategy), hasattr(strategy, "compiled_rule")
+    if family is None and not offered:
         return f"{type(strategy).__name__} offers no compiled_rule"
-    if strategy.arm_effects is not None and family not in WITH_EFFECTS:
+    if strategy.arm_effects is not None and (offered or family not in WITH_EFFECTS):
         return f"{type(strategy).__name__} has no compiled rule for arm effects"
-    return None
-
-
-def unchanged_family(strategy: LinearStrategy) -> type[LinearStrategy] | None:
-    """Return the family of the library whose choice this strategy makes unchanged."""
-    if type(strategy) in (EIIDS, EIRatio, DirectedIDS, ProjectedTS):
-        return type(strategy)
-    for family in (EpsilonGreedy, Ellipsoidal):
-        if isinstance(strategy, family) and type(strategy).select is family.select:
-            return family
     return None
 
 
@@ -111,10 +71,8 @@ def run(
 
     If another thread raises the flag `stop`, it ends soon and what it returns means nothing.
     """
-    rule = _rule(strategy, world.arms, horizon)
+    rule = rule_of(strategy, world.arms, horizon)
     noise = NOISES.index(type(world.noise)), world.noise.scale, noise_rng, strategy_rng
-    if tables is not None and strategy.arm_effects is not None:
-        return _run_effects(tables, strategy, rule, noise, checkpoints, horizon, stop)
     if tables is not None:
         return _run_finite(tables, strategy, rule, noise, checkpoints, horizon, stop)
     return _run_convex(world, strategy, rule, noise, checkpoints, horizon, stop)
@@ -129,20 +87,12 @@ def _run_finite(
     horizon: int,
     stop: NDArray[np.uint8],
 ) -> Record:
-    from projbandits.simulation.kernels.steps import finite_view
-
-    learn = tables.whole if strategy.learns_on == "arm" else tables.projected
-    aim = tables.whole if strategy.aims_at == "return" else tables.projected
-    K, d = learn[0].shape
-    B = tables.world.subspace.basis if rule.inside else np.empty((d, 0))
     out = np.empty((3, len(checkpoints)))
-    share = _loop(rule.function, finite=True)(
-        finite_view(strategy.ridge, learn, aim, tables.basis(rule.basis), rule.parameters, B),
-        np.empty((2, d)),
-        np.empty(K),
+    effects = strategy.arm_effects is not None
+    begin = _with_effects if effects else _without_effects
+    share = loop_of(rule.function, "effects" if effects else "finite")(
+        *begin(tables, strategy, rule),
         np.zeros(FOUND_BEST_WINDOW, np.bool_),
-        rule.widths,
-        learn is aim,
         tables.means,
         tables.gaps,
         tables.return_gaps,
@@ -156,40 +106,30 @@ def _run_finite(
     return Record(out[0], out[1], out[2], bool(share > FOUND_BEST_SHARE))
 
 
-def _run_effects(
-    tables: Tables,
-    strategy: LinearStrategy,
-    rule: CompiledRule,
-    noise: tuple[Any, ...],
-    checkpoints: NDArray[np.int64],
-    horizon: int,
-    stop: NDArray[np.uint8],
-) -> Record:
-    from projbandits.simulation.kernels import effects
-    from projbandits.strategies.effects import RATIOS, Effects
+def _without_effects(
+    tables: Tables, strategy: LinearStrategy, rule: CompiledRule
+) -> tuple[Any, ...]:
+    """Return the belief that `kernels.steps` begins with, and room to work in."""
+    from projbandits.simulation.kernels.steps import finite_view
 
-    learn = tables.whole if strategy.learns_on == "arm" else tables.projected
-    aim = tables.whole if strategy.aims_at == "return" else tables.projected
+    learn, aim = _features(tables, strategy)
+    K, d = learn[0].shape
+    B = tables.world.subspace.basis if rule.inside else np.empty((d, 0))
+    view = finite_view(strategy.ridge, learn, aim, tables.basis(rule.basis), rule.parameters, B)
+    return view, np.empty((2, d)), np.empty(K), rule.widths, learn is aim
+
+
+def _with_effects(tables: Tables, strategy: LinearStrategy, rule: CompiledRule) -> tuple[Any, ...]:
+    """Return the belief that `kernels.effects` begins with, and room to work in."""
+    from projbandits.simulation.kernels.effects import effect_view
+
+    learn, aim = _features(tables, strategy)
     K, d = learn[0].shape
     tau, sigma = strategy.known_scales
     prior = Effects.prior(learn[0], strategy.ridge, tau, sigma)
-    loops = {
-        EpsilonGreedy.select: effects.greedy_effects,
-        Ellipsoidal.select: effects.optimistic_effects,
-        EIIDS.prospect: effects.eiids_effects,
-        EIRatio.select: effects.eiratio_effects,
-    }
-    out = np.empty((3, len(checkpoints)))
-    share = loops[rule.function](
-        effects.effect_view(
-            prior.penalty,
-            prior.ratio,
-            prior.noise,
-            learn,
-            aim[1],
-            tables.basis(rule.basis),
-            rule.parameters,
-        ),
+    basis = tables.basis(rule.basis)
+    return (
+        effect_view(prior.penalty, prior.ratio, prior.noise, learn, aim[1], basis, rule.parameters),
         prior.penalty,
         -1.0 if tau is None else tau,
         0.0 if sigma is None else sigma,
@@ -198,18 +138,16 @@ def _run_effects(
         np.empty((3, d)),
         np.empty((d, d)),
         np.empty((2, len(RATIOS))),
-        np.zeros(FOUND_BEST_WINDOW, np.bool_),
-        tables.means,
-        tables.gaps,
-        tables.return_gaps,
-        tables.is_best,
-        *noise,
-        checkpoints,
-        horizon,
-        stop,
-        out,
     )
-    return Record(out[0], out[1], out[2], bool(share > FOUND_BEST_SHARE))
+
+
+def _features(
+    tables: Tables, strategy: LinearStrategy
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Return the arms as they are learnt on and as they are aimed at, with their transposes."""
+    learn = tables.whole if strategy.learns_on == "arm" else tables.projected
+    aim = tables.whole if strategy.aims_at == "return" else tables.projected
+    return learn, aim
 
 
 def _run_convex(
@@ -238,7 +176,7 @@ def _run_convex(
         world.subspace,
         1 + DRAWS + arms.rank if rule.inside else 0,
     )
-    _loop(rule.function, finite=False)(
+    loop_of(rule.function, "convex")(
         view,
         np.empty((4, arms.d)),
         learns_whole,
@@ -254,75 +192,6 @@ def _run_convex(
         out,
     )
     return Record(out[0], out[1], None, None)
-
-
-def _rule(strategy: LinearStrategy, arms: DecisionSet, horizon: int) -> CompiledRule:
-    offered = getattr(strategy, "compiled_rule", None)
-    if offered is not None:
-        rule: CompiledRule = offered(arms, horizon)
-        return rule
-    if isinstance(strategy, EpsilonGreedy):
-        k = len(arms.basis_arms(strategy.basis))
-        coins = epsilons(strategy, k, arms.size, horizon)
-        return CompiledRule(EpsilonGreedy.select, coins, basis=strategy.basis)
-    if isinstance(strategy, Believing):
-        return _believing(strategy, arms)
-    assert isinstance(strategy, Ellipsoidal)
-    radii = _radii(strategy, arms.d, arms.size, horizon)
-    return CompiledRule(Ellipsoidal.select, radii, widths=True)
-
-
-def _believing(strategy: Believing, arms: DecisionSet) -> CompiledRule:
-    """Return a rule whose parameters are sigma or 0, lambda, one more, and the normal numbers."""
-    function: Callable[..., Any] = type(strategy).select
-    more = 0.0
-    if isinstance(strategy, EIIDS):
-        function = EIIDS.prospect
-    elif isinstance(strategy, DirectedIDS):
-        function = DirectedIDS.prospect
-        more = strategy.bound if strategy.radius == "published" else 0.0
-    elif isinstance(strategy, EIRatio):
-        more = float(strategy.horizon)
-    parameters = np.array([strategy.noise or 0.0, strategy.ridge, more])
-    if not isinstance(arms, FiniteArms):
-        parameters = np.concatenate([parameters, normal_table(arms.d).ravel()])
-    return CompiledRule(function, parameters, widths=True, inside=True)
-
-
-@lru_cache(maxsize=32)
-def epsilons(strategy: EpsilonGreedy, k: int, size: float, horizon: int) -> Array:
-    """Return epsilon_1 to epsilon_horizon, each checked where the schedule is a user's."""
-    epsilon = strategy.epsilon_for(k, math.isfinite(size))
-    return np.array([epsilon(t) for t in range(1, horizon + 1)])
-
-
-@lru_cache(maxsize=32)
-def _radii(strategy: Ellipsoidal, d: int, size: float, horizon: int) -> Array:
-    return np.array([strategy.radius_for(t, d, size) for t in range(1, horizon + 1)])
-
-
-@lru_cache(maxsize=64)
-def _loop(function: Callable[..., Any], finite: bool) -> Any:
-    """Return the compiled loop around a rule; the library's own are kept on disk."""
-    from projbandits.simulation.kernels import convex, ids_points, ids_rules, rules, steps
-
-    own = {
-        (EIIDS.prospect, True): ids_rules.eiids_steps,
-        (EIRatio.select, True): ids_rules.eiratio_steps,
-        (DirectedIDS.prospect, True): ids_rules.directed_steps,
-        (ProjectedTS.select, True): ids_rules.thompson_steps,
-        (EIIDS.prospect, False): ids_points.eiids_points,
-        (EIRatio.select, False): ids_points.eiratio_points,
-        (DirectedIDS.prospect, False): ids_points.directed_points,
-        (ProjectedTS.select, False): ids_points.thompson_points,
-        (EpsilonGreedy.select, True): rules.greedy_steps,
-        (EpsilonGreedy.select, False): rules.greedy_points,
-        (Ellipsoidal.select, True): rules.optimistic_steps,
-        (Ellipsoidal.select, False): rules.optimistic_points,
-    }
-    if (function, finite) in own:
-        return own[function, finite]
-    return rules.bind_rule(steps.steps if finite else convex.convex_steps, function)
 
 
 def _region(arms: ConvexSet) -> Any:

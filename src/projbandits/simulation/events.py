@@ -21,7 +21,7 @@ from projbandits.arms import FiniteArms
 from projbandits.problems import Gaussian, World
 from projbandits.problems.base import are_best
 from projbandits.results import FOUND_BEST_SHARE, FOUND_BEST_WINDOW
-from projbandits.simulation import compiled
+from projbandits.simulation import compiled, rules
 from projbandits.simulation.records import Record
 from projbandits.simulation.streams import key, stream
 from projbandits.strategies import Strategy
@@ -42,7 +42,7 @@ class Trace(NamedTuple):
 
 def why_not(world: World, strategy: Strategy) -> str | None:
     """Return why the event engine cannot serve, or None if it can."""
-    if not isinstance(strategy, EpsilonGreedy) or compiled.unchanged_family(strategy) is None:
+    if not isinstance(strategy, EpsilonGreedy) or rules.unchanged_family(strategy) is None:
         return f"{type(strategy).__name__} is not epsilon_t-greedy"
     if (reason := compiled.why_not(world, strategy)) is not None:
         return reason
@@ -84,7 +84,7 @@ def run(
     epsilon = strategy.epsilon_for(k, finite=True)
     if not isinstance(epsilon, schedules.Power):
         # Thinning asks for few of the values; the others must be sound for it to be exact.
-        compiled.epsilons(strategy, k, K, min(horizon, CHECKED_STEPS))
+        rules.epsilons(strategy, k, K, min(horizon, CHECKED_STEPS))
     scale, exponent, drawn = _schedule(epsilon, horizon, seed, batch, stop)
     steps, at, ends, before, lengths = _questions(checkpoints.tobytes(), horizon)
     out = np.zeros((n, 3, len(steps)))  # not empty: numbers even where it is cut short
