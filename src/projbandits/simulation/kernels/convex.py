@@ -93,7 +93,7 @@ def convex_view(
         np.zeros(proposals),
         np.zeros(proposals),
         inside(B, np.zeros((d, proposals)), penalty),
-        ids_room(proposals, d),
+        ids_room(proposals, *B.shape),
         np.empty(LANES),
     )
 

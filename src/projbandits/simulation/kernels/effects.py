@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 from projbandits._checks import Array
 from projbandits.simulation.kernels.common import LANES, argmax, bind, direction, observe, products
 from projbandits.simulation.kernels.ids import Room, ids_room
-from projbandits.simulation.kernels.prospects import NEGLIGIBLE, best_ratio, hidden, two_actions
+from projbandits.simulation.kernels.prospects import (
+    best_ratio,
+    promise,
+    quadratic,
+    two_actions,
+    weigh,
+)
 from projbandits.simulation.kernels.rules import greedy_rule, optimistic_rule
 from projbandits.strategies.effects import CAUTION, LEAN, RATIOS, TINY
 
@@ -44,8 +50,8 @@ class EffectView(NamedTuple):
         The arms as they are learnt on and aimed at.
     basis, parameters, scratch, lanes
         As in `steps.View`.
-    beyond, moved : ndarray of shape (d, K)
-        Room: how what is wanted of an arm differs from the greedy arm, and V^-1 times it.
+    across : ndarray of shape (d, K)
+        V^-1 f_j.
     room : Room
         Room to work in.
     """
@@ -64,8 +70,7 @@ class EffectView(NamedTuple):
     parameters: Array
     scratch: Array
     lanes: Array
-    beyond: Array
-    moved: Array
+    across: Array
     room: Room
 
 
@@ -97,9 +102,8 @@ def effect_view(
         parameters,
         np.empty(K),
         np.empty(LANES),
-        np.empty((d, K)),
-        np.empty((d, K)),
-        ids_room(K, d),
+        learn[1] / penalty,
+        ids_room(K, d, d),
     )
 
 
@@ -195,9 +199,9 @@ def refit(penalty, tau, told_noise, view, pulls, sums, V, b, fits):  # type: ign
 
 @njit(nogil=True, error_model="numpy")
 def invert(penalty, view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
-    """Make V^-1 anew, and with it the features' widths."""
+    """Make V^-1 anew, and with it V^-1 f_j and the features' widths."""
     d = b.size
-    inverse, linear = view.inverse, view.linear
+    inverse, linear, across = view.inverse, view.linear, view.across
     assemble(penalty, view.scales[RATIO], view.learn, pulls, sums, V, b)
     factor(V)
     for column in range(d):  # L^-1 first, in the lower half of the inverse
@@ -219,13 +223,9 @@ def invert(penalty, view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
     for j in range(linear.size):
         linear[j] = 0.0
     for a in range(d):
+        products(view.learn_T, inverse[a], across[a])
         for j in range(linear.size):
-            view.scratch[j] = 0.0
-        for c in range(d):
-            for j in range(linear.size):
-                view.scratch[j] += inverse[a, c] * view.learn_T[c, j]
-        for j in range(linear.size):
-            linear[j] += view.scratch[j] * view.learn_T[a, j]
+            linear[j] += across[a, j] * view.learn_T[a, j]
 
 
 def effect_steps(  # type: ignore[no-untyped-def]
@@ -303,6 +303,10 @@ def effect_steps(  # type: ignore[no-untyped-def]
             products(view.learn_T, v, view.scratch)
             for j in range(K):
                 linear[j] = max(linear[j] - shrink * view.scratch[j] * view.scratch[j], 0.0)
+            for a in range(d):
+                part = shrink * v[a]
+                for j in range(K):
+                    view.across[a, j] -= part * view.scratch[j]
         for a in range(d):
             theta[a] = 0.0
             for c in range(d):
@@ -331,78 +335,39 @@ def effect_steps(  # type: ignore[no-untyped-def]
 @njit(nogil=True, error_model="numpy")
 def improvement(h, view):  # type: ignore[no-untyped-def]
     """Fill the gaps and the information by expected improvement over the greedy arm h."""
-    room, D, G, weights = view.room, view.beyond, view.moved, view.weights
-    gaps, info, s, u = room.gaps, room.info, room.deviations, room.scratch
+    room, weights, across = view.room, view.weights, view.across
+    beyond, gaps, info, told = room.beyond, room.gaps, room.info, room.scratch
     K, d = gaps.size, view.theta.size
     ratio, sigma = view.scales[RATIO], view.scales[NOISE]
     own_h = ratio * weights[h]
-    for j in range(K):
-        s[j] = ratio * weights[j] + own_h
-        gaps[j] = view.scores[h] - view.scores[j]
     for a in range(d):
         origin = view.aim_T[a, h] - (1.0 - weights[h]) * view.learn_T[a, h]
         for j in range(K):
-            D[a, j] = view.aim_T[a, j] - (1.0 - weights[j]) * view.learn_T[a, j] - origin
-    for a in range(d):
-        for j in range(K):
-            G[a, j] = 0.0
-        for b in range(d):
-            part = view.inverse[a, b]
-            for j in range(K):
-                G[a, j] += part * D[b, j]
-        for j in range(K):
-            s[j] += D[a, j] * G[a, j]
-    least = np.inf
+            beyond[a, j] = view.aim_T[a, j] - (1.0 - weights[j]) * view.learn_T[a, j] - origin
+    quadratic(view.inverse, beyond, room.scratch, room.deviations)
     for j in range(K):
-        s[j] = math.sqrt(max(s[j], 0.0)) if j != h else 0.0
-        u[j] = gaps[j] / (sigma * s[j]) if s[j] > 0.0 else np.inf
-        least = min(least, u[j])
-    negligible = least * least + NEGLIGIBLE
-    root = math.sqrt(2.0 * math.pi)
-    delta, total = 0.0, 0.0
-    A, lean = room.matrix, room.rows[0]
-    for a in range(d):
-        lean[a] = 0.0
-        for b in range(d):
-            A[a, b] = 0.0
+        gaps[j] = view.scores[h] - view.scores[j]
+        room.deviations[j] = math.sqrt(max(room.deviations[j] + ratio * weights[j] + own_h, 0.0))
+    factor = promise(h, sigma, room)
+    weigh(info, room)
+    quadratic(room.matrix, across, room.deviations, told)
+    own, tilt, total = room.deviations, 0.0, 0.0
     for j in range(K):
-        info[j] = 0.0
-        if s[j] > 0.0 and u[j] * u[j] <= negligible < np.inf:
-            density = math.exp(-0.5 * u[j] * u[j]) / root
-            delta += s[j] * density * hidden(u[j])
-            weight = density / (2.0 * s[j])
-            info[j] = weight
-            total += weight
-            for a in range(d):
-                part = weight * G[a, j]
-                lean[a] += part
-                for b in range(a + 1):
-                    A[a, b] += part * G[b, j]
-    tilt = 0.0
-    for a in range(d):
-        tilt += lean[a] * weights[h] * view.learn_T[a, h]
-    for j in range(K):
-        u[j] = 0.0
-    for a in range(d):
+        own[j] = 0.0
+    for a in range(d):  # how each arm's lead depends on its own return, and on that of h
+        lean = 0.0
         for j in range(K):
-            s[j] = A[a, a] * view.learn_T[a, j]
-        for b in range(a):
-            twice = 2.0 * A[a, b]
-            for j in range(K):
-                s[j] += twice * view.learn_T[b, j]
-        for j in range(K):
-            u[j] += s[j] * view.learn_T[a, j]
+            own[j] += beyond[a, j] * across[a, j]
+            lean += info[j] * beyond[a, j]
+        tilt += lean * across[a, h]
     for j in range(K):
-        own = ratio * weights[j]
-        cross = 0.0
-        if info[j] > 0.0:
-            for a in range(d):
-                cross += G[a, j] * view.learn_T[a, j]
-        told = weights[j] * weights[j] * u[j] + info[j] * own * (2.0 * weights[j] * cross + own)
-        if j == h:
-            told += own * (own * total - 2.0 * tilt)
-        info[j] = sigma * told / (view.squares[j] + 1.0)
-        gaps[j] += sigma * delta
+        total += info[j]
+    for j in range(K):
+        w, effect = weights[j], ratio * weights[j]
+        told[j] = w * w * told[j] + info[j] * effect * (2.0 * w * own[j] + effect)
+    told[h] += own_h * (own_h * total - 2.0 * weights[h] * tilt)
+    for j in range(K):
+        info[j] = factor * told[j] / (view.squares[j] + 1.0)
 
 
 @njit(nogil=True, error_model="numpy")

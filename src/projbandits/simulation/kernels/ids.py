@@ -47,6 +47,8 @@ class Room(NamedTuple):
         The deviation of each arm's difference from the greedy arm, over sigma; room.
     matrix, rows : ndarray of shape (d, d) and (3, d)
         Room.
+    beyond : ndarray of shape (u, K)
+        How what is wanted of each arm differs from the greedy arm.
     """
 
     gaps: Array
@@ -55,6 +57,7 @@ class Room(NamedTuple):
     scratch: Array
     matrix: Array
     rows: Array
+    beyond: Array
 
 
 def inside(B: Array, X_T: Array, penalty: float) -> Inside:
@@ -63,8 +66,8 @@ def inside(B: Array, X_T: Array, penalty: float) -> Inside:
     return Inside(np.ascontiguousarray(B), places, np.eye(B.shape[1]) / penalty, places / penalty)
 
 
-def ids_room(K: int, d: int) -> Room:
-    """Return room for K arms."""
+def ids_room(K: int, d: int, u: int) -> Room:
+    """Return room for K arms and dim U = u."""
     return Room(
         np.zeros(K),
         np.zeros(K),
@@ -72,6 +75,7 @@ def ids_room(K: int, d: int) -> Room:
         np.zeros(K),
         np.zeros((d, d)),
         np.zeros((3, d)),
+        np.zeros((u, K)),
     )
 
 

@@ -18,28 +18,42 @@ NEGLIGIBLE = 80.0
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def _squares(M, columns, origin, row, out):  # type: ignore[no-untyped-def]
-    """Fill out with c_j^T M c_j, c_j being column j less the origin; `row` is scratch."""
-    for j in range(out.size):
+def quadratic(M, columns, row, out):  # type: ignore[no-untyped-def]
+    """Fill out with c_j^T M c_j for each column c_j; `row` is scratch.
+
+    As in `common.products`, four terms at a time spare most of the stores.
+    """
+    n, K = columns.shape[0], out.size
+    for j in range(K):
         out[j] = 0.0
-    for a in range(columns.shape[0]):
-        for j in range(out.size):
-            row[j] = M[a, a] * (columns[a, j] - origin[a])
-        for b in range(a + 1, columns.shape[0]):
+    for a in range(n):
+        for j in range(K):
+            row[j] = M[a, a] * columns[a, j]
+        b = a + 1
+        while b + 4 <= n:
+            m0, m1, m2, m3 = M[a, b], M[a, b + 1], M[a, b + 2], M[a, b + 3]
+            for j in range(K):
+                two = m0 * columns[b, j] + m1 * columns[b + 1, j]
+                row[j] += 2.0 * (two + (m2 * columns[b + 2, j] + m3 * columns[b + 3, j]))
+            b += 4
+        while b < n:
             twice = 2.0 * M[a, b]
-            for j in range(out.size):
-                row[j] += twice * (columns[b, j] - origin[b])
-        for j in range(out.size):
-            out[j] += row[j] * (columns[a, j] - origin[a])
+            for j in range(K):
+                row[j] += twice * columns[b, j]
+            b += 1
+        for j in range(K):
+            out[j] += row[j] * columns[a, j]
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def _compare(h, scores, inside, room):  # type: ignore[no-untyped-def]
-    """Fill how far each arm is behind arm h, as `gaps`, the deviations, and as row 0 place h."""
-    origin = room.rows[0]
-    for a in range(inside.places.shape[0]):
-        origin[a] = inside.places[a, h]
-    _squares(inside.within, inside.places, origin, room.scratch, room.deviations)
+    """Fill how far each arm is behind arm h, as `gaps`, and their differences and deviations."""
+    beyond = room.beyond
+    for a in range(beyond.shape[0]):
+        origin = inside.places[a, h]
+        for j in range(room.gaps.size):
+            beyond[a, j] = inside.places[a, j] - origin
+    quadratic(inside.within, beyond, room.scratch, room.deviations)
     for j in range(room.gaps.size):
         room.gaps[j] = scores[h] - scores[j]
         room.deviations[j] = math.sqrt(max(room.deviations[j], 0.0))
@@ -48,8 +62,22 @@ def _compare(h, scores, inside, room):  # type: ignore[no-untyped-def]
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def improvement(h, sigma, scores, widths, inside, room):  # type: ignore[no-untyped-def]
     """Fill the gaps and the information by expected improvement over the greedy arm h."""
-    gaps, info, deviations, u = room.gaps, room.info, room.deviations, room.scratch
     _compare(h, scores, inside, room)
+    factor = promise(h, sigma, room)
+    weigh(room.info, room)
+    quadratic(room.matrix, inside.across, room.deviations, room.scratch)
+    for j in range(room.info.size):
+        room.info[j] = factor * room.scratch[j] / (1.0 + widths[j])
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def promise(h, sigma, room):  # type: ignore[no-untyped-def]
+    """Add the hidden gain to the gaps, and fill `info` with the weight of each arm's lead.
+
+    That is the derivative of the hidden gain by the variance of the lead, over the factor that is
+    returned and in units of sigma^2.
+    """
+    gaps, deviations, weights, u = room.gaps, room.deviations, room.info, room.scratch
     least = np.inf
     for j in range(gaps.size):
         deviations[j] *= sigma
@@ -57,23 +85,19 @@ def improvement(h, sigma, scores, widths, inside, room):  # type: ignore[no-unty
     for j in range(gaps.size):
         least = min(least, u[j])
     negligible = least * least + NEGLIGIBLE
-    densities = info
     for j in range(gaps.size):
         square = u[j] * u[j]
-        densities[j] = math.exp(-0.5 * square) if square <= negligible < np.inf else 0.0
+        weights[j] = math.exp(-0.5 * square) if square <= negligible < np.inf else 0.0
     for j in range(gaps.size):
-        u[j] = deviations[j] * densities[j] * hidden(u[j])
+        u[j] = deviations[j] * weights[j] * hidden(u[j])
     delta = 0.0
     for j in range(gaps.size):
         delta += u[j]
-        densities[j] = densities[j] / deviations[j] if densities[j] > 0.0 else 0.0
-    _weigh(densities, inside.places, room)
-    _squares(room.matrix, inside.across, room.rows[1], deviations, u)
+        weights[j] = weights[j] / deviations[j] if weights[j] > 0.0 else 0.0
     delta /= math.sqrt(2.0 * math.pi)
-    factor = 0.5 * sigma * sigma / math.sqrt(2.0 * math.pi)
     for j in range(gaps.size):
         gaps[j] += delta
-        info[j] = factor * u[j] / (1.0 + widths[j])
+    return 0.5 * sigma * sigma / math.sqrt(2.0 * math.pi)
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
@@ -100,29 +124,27 @@ def hidden(u):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def _weigh(weights, places, room):  # type: ignore[no-untyped-def]
-    """Fill the upper half of sum_y weight_y c_y c_y^T, c_y being place y less that in row 0.
+def weigh(weights, room):  # type: ignore[no-untyped-def]
+    """Fill the upper half of sum_y weight_y c_y c_y^T with c_y how arm y differs.
 
-    Four sums run side by side, as one could not be vectorised. Row 1 becomes zero.
+    Four sums run side by side, as one could not be vectorised.
     """
-    M, origin, row = room.matrix, room.rows[0], room.scratch
+    M, columns, row = room.matrix, room.beyond, room.scratch
     K = row.size
     whole = K - K % 4
-    for a in range(places.shape[0]):
+    for a in range(columns.shape[0]):
         for j in range(K):
-            row[j] = weights[j] * (places[a, j] - origin[a])
-        for b in range(a, places.shape[0]):
-            o = origin[b]
+            row[j] = weights[j] * columns[a, j]
+        for b in range(a, columns.shape[0]):
             s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
             for j in range(0, whole, 4):
-                s0 += row[j] * (places[b, j] - o)
-                s1 += row[j + 1] * (places[b, j + 1] - o)
-                s2 += row[j + 2] * (places[b, j + 2] - o)
-                s3 += row[j + 3] * (places[b, j + 3] - o)
+                s0 += row[j] * columns[b, j]
+                s1 += row[j + 1] * columns[b, j + 1]
+                s2 += row[j + 2] * columns[b, j + 2]
+                s3 += row[j + 3] * columns[b, j + 3]
             for j in range(whole, K):
-                s0 += row[j] * (places[b, j] - o)
+                s0 += row[j] * columns[b, j]
             M[a, b] = (s0 + s1) + (s2 + s3)
-        room.rows[1, a] = 0.0
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
@@ -132,7 +154,6 @@ def directed(h, radius, scores, widths, inside, room):  # type: ignore[no-untype
     `radius` is in units of the deviations here, which lack the factor sigma.
     """
     gaps, info, deviations, along = room.gaps, room.info, room.deviations, room.scratch
-    origin = room.rows[0]
     _compare(h, scores, inside, room)
     deviations[h] = 0.0
     delta, widest = 0.0, 0.0
@@ -149,8 +170,8 @@ def directed(h, radius, scores, widths, inside, room):  # type: ignore[no-untype
     for z in range(gaps.size):
         gaps[z] += delta
         along[z] = 0.0
-    for a in range(inside.places.shape[0]):
-        step = inside.places[a, w] - origin[a]
+    for a in range(room.beyond.shape[0]):
+        step = room.beyond[a, w]
         for z in range(gaps.size):
             along[z] += step * inside.across[a, z]
     for z in range(gaps.size):

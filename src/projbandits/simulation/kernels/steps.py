@@ -94,7 +94,7 @@ def finite_view(
         np.empty(K),
         np.empty(LANES),
         inside(B, learn[1], penalty),
-        ids_room(K, d) if B.size else ids_room(0, 0),
+        ids_room(K, *B.shape) if B.size else ids_room(0, 0, 0),
     )
 
 
