@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
 import projbandits as pb
-from projbandits import plots
+from projbandits import plots, statistics
 from projbandits._checks import Array
 from projbandits.problems import World
 
@@ -27,6 +28,9 @@ LONGEST = 10**6
 STEPS = np.unique(np.geomspace(10, LONGEST, 31).round().astype(np.int64))
 KNOWN = (1000, 10_000, 100_000, LONGEST)
 """The horizons of the strategy that has to know it."""
+TRIALS = 48
+RESAMPLES = 500
+ENDS = (0.025, 0.975)
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,30 @@ STRATEGIES: tuple[pb.Strategy, ...] = (
 )
 
 
-def worst(strategy: pb.Strategy, steps: Steps, trials: int) -> Array:
-    """Return the mean regret at each step, for the difference that is the worst by then."""
-    means = [
+class Curve(NamedTuple):
+    """The mean regret at each n for the difference that is the worst by then."""
+
+    label: str
+    steps: Steps
+    regret: Array
+    resampled: Array
+
+    @property
+    def exponent(self) -> statistics.Estimate:
+        """The power of n that fits from n = 1,000 on."""
+        late = self.steps >= KNOWN[0]
+
+        def slope(regret: Array) -> Array:
+            x = np.log(self.steps[late])
+            return np.asarray(np.polyfit(x, np.log(regret[..., late]).T, 1)[0])
+
+        low, high = np.quantile(slope(self.resampled), ENDS)
+        return statistics.Estimate(float(slope(self.regret)), float(low), float(high))
+
+
+def regrets(strategy: pb.Strategy, steps: Steps, trials: int) -> Array:
+    """Return the regret of each trial for each difference, at each step."""
+    found = [
         pb.simulate(
             ThreeArms(difference),
             strategy,
@@ -64,36 +89,50 @@ def worst(strategy: pb.Strategy, steps: Steps, trials: int) -> Array:
             seed=0,
             checkpoints=steps,
             progress=False,
-        )
-        .regret[0]
-        .mean(axis=0)
+        ).regret[0]
         for difference in DIFFERENCES
     ]
-    return np.asarray(np.max(means, axis=0))
+    return np.stack(found, axis=1)
 
 
-def exponent(steps: Steps, regret: Array) -> float:
-    """Return b of the power law n^b that fits the worst regret from n = 1,000 on."""
-    late = steps >= KNOWN[0]
-    return float(np.polyfit(np.log(steps[late]), np.log(regret[late]), 1)[0])
+def curve(label: str, steps: Steps, regret: Array) -> Curve:
+    """Return the worst of the means, and that of the means over resampled trials."""
+    n = len(regret)
+    draws = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=RESAMPLES) / n
+    means = np.tensordot(draws, regret, axes=1)
+    return Curve(label, steps, regret.mean(axis=0).max(axis=0), means.max(axis=1))
 
 
-def draw(path: Path, share: float = 1.0) -> None:
-    """Play the instance up to a million steps and draw the worst regret of each strategy."""
-    trials = max(2, round(16 * share))
-    _, ax = plt.subplots(figsize=(5.5, 4.2), layout="constrained", dpi=150)
-    curves = [(repr(s), STEPS, worst(s, STEPS, trials)) for s in STRATEGIES]
-    known = [worst(pb.EIRatio(horizon=n), np.array([n]), trials)[0] for n in KNOWN]
-    curves.append(("EIRatio(horizon=n)", np.array(KNOWN), np.array(known)))
-    for i, (label, steps, regret) in enumerate(curves):
-        b = exponent(steps, regret)
-        print(f"{label}: n^{b:.2f}, {regret[-1]:,.0f} at n = {steps[-1]:,}", flush=True)
-        (line,) = ax.plot(steps, regret, label=f"{label}: $n^{{{b:.2f}}}$")
+def draw(folder: Path, share: float = 1.0) -> str:
+    """Play the instance up to a million steps, draw the worst regret of each strategy.
+
+    Returns
+    -------
+    str
+        The exponents as a Markdown table.
+    """
+    trials = max(2, round(TRIALS * share))
+    curves = [curve(repr(s), STEPS, regrets(s, STEPS, trials)) for s in STRATEGIES]
+    known = [regrets(pb.EIRatio(horizon=n), np.array([n]), trials) for n in KNOWN]
+    curves.insert(1, curve("EIRatio(horizon=n)", np.array(KNOWN), np.concatenate(known, axis=2)))
+    _, ax = plt.subplots(figsize=(6.5, 4.6), layout="constrained", dpi=150)
+    lines = ["| strategy | exponent (95 %) | regret at n = 10^6 |", "|---|---:|---:|"]
+    for i, found in enumerate(curves):
+        b, low, high = found.exponent
+        (line,) = ax.plot(found.steps, found.regret, label=f"{found.label}: $n^{{{b:.2f}}}$")
         line.set(color=plots.COLOURS[i], linestyle=plots.LINES[i])
-    ax.plot(STEPS, STEPS ** (2 / 3), color="0.7", linewidth=4, zorder=0, label="$n^{2/3}$")
-    ax.set(xscale="log", yscale="log", xlabel="n", xlim=(STEPS[0], LONGEST))
-    ax.set_ylabel(f"regret for the worst difference, mean of {trials} trials")
-    ax.legend(fontsize=7)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    plt.savefig(path)
+        ends = np.quantile(found.resampled, ENDS, axis=0)
+        ax.fill_between(found.steps, *ends, color=plots.COLOURS[i], alpha=0.2, linewidth=0)
+        lines.append(
+            f"| `{found.label}` | {b:.2f} ({low:.2f} to {high:.2f}) | {found.regret[-1]:,.0f} |"
+        )
+    ax.plot(STEPS, STEPS ** (2 / 3), color="0.75", linewidth=4, zorder=0, label="$n^{2/3}$")
+    ax.set(xscale="log", yscale="log", xlabel="steps n", xlim=(STEPS[0], LONGEST))
+    ax.set_ylabel("projection regret after n steps, worst difference")
+    ax.set_title(f"Three arms: mean of {trials} trials, 95 % intervals", fontsize=10)
+    ax.legend(fontsize=7, frameon=False)
+    folder.mkdir(parents=True, exist_ok=True)
+    plt.savefig(folder / "hard-instance.png")
     plt.close()
+    print("\n".join(lines), flush=True)
+    return "\n".join(lines)

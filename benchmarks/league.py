@@ -1,7 +1,8 @@
 """The league: `make league` plays every strategy in every kind of world and writes docs/league.md.
 
 No strategy is tuned to a world: each has its defaults everywhere. All meet the same worlds and the
-same noise, so differences are taken trial by trial.
+same noise, so differences are taken trial by trial. The tables of docs/strategies.md are made here
+too.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from benchmarks import hard_instance
 from projbandits import statistics
 from projbandits._checks import Array
 from projbandits.problems import Problem, World
+from projbandits.strategies import LinearStrategy
 
 HORIZON = 10_000
 BASELINE = pb.GENTRY()
-STRATEGIES: tuple[pb.Strategy, ...] = (
+STRATEGIES: tuple[LinearStrategy, ...] = (
     pb.EIIDS(),
     pb.EIRatio(horizon=HORIZON),
+    pb.EIIDS(arm_effects="auto"),
     pb.DirectedIDS(),
     pb.DirectedIDS(radius="published"),
     pb.ProjectedTS(),
@@ -34,6 +37,24 @@ STRATEGIES: tuple[pb.Strategy, ...] = (
     pb.UE(),
     pb.ProjectedUE(),
 )
+
+NOT_AT_DEFAULTS: tuple[LinearStrategy, ...] = (
+    *(pb.GENTRY(alpha=alpha) for alpha in (0.3, 2.0, 10.0)),
+    pb.GENTRY(basis="first"),
+    *(pb.EIIDS(noise=noise) for noise in (0.25, 0.5, 1.0)),
+)
+"""GENTRY over alpha and with the first k arms; EIIDS told half the noise, the noise, twice it."""
+
+MORE: dict[str, tuple[LinearStrategy, ...]] = {
+    "setting a": NOT_AT_DEFAULTS,
+    "setting b": NOT_AT_DEFAULTS,
+    "wine": (
+        pb.EIIDS(arm_effects=0.4),
+        pb.EIRatio(horizon=HORIZON, arm_effects="auto"),
+        pb.GENTRY(arm_effects="auto"),
+    ),
+}
+"""What else plays in some worlds, to compare with; it does not count in the overview."""
 
 
 @dataclass(frozen=True)
@@ -55,19 +76,19 @@ class TwinArms:
 
 a = pb.problems.random_arms
 WORLDS: dict[str, tuple[Problem, int]] = {
-    "setting a": (a(), 200),
-    "setting b": (a(subspace="coordinates"), 200),
-    "setting c": (pb.problems.entropy_ball(), 60),
-    "wine": (pb.problems.wine(), 40),
-    "ball": (pb.problems.random_theta(pb.Ball(4), u=2), 30),
-    "1,000 arms": (a(arms=1000), 16),
-    "d = 50": (a(d=50, arms=200, u=25), 16),
-    "noise 2": (a(noise=2.0), 100),
-    "noise 0.1": (a(noise=0.1), 100),
-    "twin arms": (TwinArms(), 100),
-    "dim U = 1": (a(u=1), 100),
-    "dim U = 9": (a(u=9), 100),
-    "three arms": (hard_instance.ThreeArms(0.1), 100),
+    "setting a": (a(), 2000),
+    "setting b": (a(subspace="coordinates"), 2000),
+    "setting c": (pb.problems.entropy_ball(), 200),
+    "wine": (pb.problems.wine(), 500),
+    "ball": (pb.problems.random_theta(pb.Ball(4), u=2), 60),
+    "1,000 arms": (a(arms=1000), 60),
+    "d = 50": (a(d=50, arms=200, u=25), 50),
+    "noise 2": (a(noise=2.0), 400),
+    "noise 0.1": (a(noise=0.1), 400),
+    "twin arms": (TwinArms(), 400),
+    "dim U = 1": (a(u=1), 400),
+    "dim U = 9": (a(u=9), 400),
+    "three arms": (hard_instance.ThreeArms(0.1), 400),
 }
 """The worlds and how many trials are played in each."""
 
@@ -77,6 +98,7 @@ class Row:
     """What one strategy did in one kind of world."""
 
     regret: Array
+    halfway: Array
     found: float | None
     microseconds: float
 
@@ -91,7 +113,7 @@ def play(problem: Problem, strategy: pb.Strategy, trials: int) -> Row:
             trials=n,
             horizon=HORIZON,
             seed=0,
-            checkpoints=[HORIZON],
+            checkpoints=[HORIZON // 2, HORIZON],
             progress=False,
         )
 
@@ -100,23 +122,38 @@ def play(problem: Problem, strategy: pb.Strategy, trials: int) -> Row:
     result = run(trials)
     spent = time.process_time() - start
     found = None if result.found_best is None else float(result.found_best.mean())
-    return Row(result.regret[0, :, 0], found, 1e6 * spent / (trials * HORIZON))
+    halfway, regret = result.regret[0].T
+    return Row(regret, halfway, found, 1e6 * spent / (trials * HORIZON))
+
+
+def fits(strategy: LinearStrategy, problem: Problem) -> bool:
+    """Return whether the strategy can play there: only finitely many arms have effects."""
+    arms = problem.world(np.random.default_rng(0)).arms
+    return strategy.arm_effects is None or isinstance(arms, pb.FiniteArms)
 
 
 def table(rows: dict[str, Row]) -> str:
     """Return the rows of one kind of world as a Markdown table."""
-    lines = [
-        "| strategy | mean | median | p90 | found best | less than GENTRY (95 %) | microseconds |",
-        "|---|---:|---:|---:|---:|---:|---:|",
+    titles = [
+        "strategy",
+        "mean",
+        "median",
+        "p90",
+        "in the last half",
+        "found best",
+        "less than GENTRY (95 %)",
+        "microseconds",
     ]
+    lines = [f"| {' | '.join(titles)} |", f"|---|{'---:|' * (len(titles) - 1)}"]
     baseline = rows[repr(BASELINE)].regret
     for label, row in rows.items():
-        less = statistics.mean(baseline - row.regret)
+        mean, less = statistics.mean(row.regret), statistics.mean(baseline - row.regret)
         cells = [
             f"`{label}`",
-            f"{row.regret.mean():,.0f}",
+            f"{mean.value:,.0f} +- {mean.high - mean.value:,.0f}",
             f"{np.median(row.regret):,.0f}",
             f"{np.quantile(row.regret, 0.9):,.0f}",
+            f"{1 - row.halfway.mean() / mean.value:.0%}",
             "" if row.found is None else f"{row.found:.0%}",
             "" if label == repr(BASELINE) else f"{less.low:,.0f} to {less.high:,.0f}",
             f"{row.microseconds:.2g}",
@@ -127,16 +164,26 @@ def table(rows: dict[str, Row]) -> str:
 
 def overview(results: dict[str, dict[str, Row]]) -> str:
     """Return the mean regret of each strategy in each world; the least of a world is bold."""
-    least = {w: min(row.regret.mean() for row in rows.values()) for w, rows in results.items()}
-    lines = [
-        f"| | {' | '.join(results)} |",
-        f"|---|{'---:|' * len(results)}",
-    ]
-    for label in next(iter(results.values())):
-        means = [(w, rows[label].regret.mean()) for w, rows in results.items()]
-        cells = [f"**{m:,.0f}**" if m == least[w] else f"{m:,.0f}" for w, m in means]
+    labels = [repr(s) for s in STRATEGIES]
+    means = {
+        world: {label: rows[label].regret.mean() for label in labels if label in rows}
+        for world, rows in results.items()
+    }
+    lines = [f"| | {' | '.join(results)} |", f"|---|{'---:|' * len(results)}"]
+    for label in labels:
+        cells = []
+        for of in means.values():
+            number = f"{of[label]:,.0f}" if label in of else ""
+            cells.append(f"**{number}**" if of.get(label) == min(of.values()) else number)
         lines.append(f"| `{label}` | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def put(path: Path, name: str, text: str) -> None:
+    """Replace what a page has between the marks of that name."""
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    before, rest = path.read_text().split(begin)
+    path.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}")
 
 
 def main() -> None:
@@ -148,19 +195,28 @@ def main() -> None:
     results: dict[str, dict[str, Row]] = {}
     for name, (problem, trials) in WORLDS.items():
         n = max(2, round(options.share * trials))
-        results[name] = {repr(s): play(problem, s, n) for s in STRATEGIES}
+        results[name] = {
+            repr(s): play(problem, s, n)
+            for s in (*STRATEGIES, *MORE.get(name, ()))
+            if fits(s, problem)
+        }
         print(f"{name} ({n} trials)\n{table(results[name])}\n", flush=True)
     parts = [
         "# The league",
         f"Made by `make league`. Projection regret after {HORIZON:,} steps; every strategy at its "
         "defaults, in the same worlds. The mean regret, the least in bold:",
         overview(results),
+        "Below, means have 95 % intervals, and so has the difference to GENTRY, taken trial by "
+        "trial; the time is that of one step on one core. Strategies that are not at their "
+        "defaults come last, to compare with.",
     ]
     for name, rows in results.items():
         trials = len(next(iter(rows.values())).regret)
-        parts += [f"## {name}", f"`{WORLDS[name][0]!r}`, {trials} trials.", table(rows)]
+        parts += [f"## {name}", f"`{WORLDS[name][0]!r}`, {trials:,} trials.", table(rows)]
     (options.out / "league.md").write_text("\n\n".join(parts) + "\n")
-    hard_instance.draw(options.out / "images" / "hard-instance.png", options.share)
+    page = options.out / "strategies.md"
+    put(page, "league", overview(results))
+    put(page, "hard instance", hard_instance.draw(options.out / "images", options.share))
 
 
 if __name__ == "__main__":
