@@ -27,17 +27,21 @@ def surely_full(R: Array, tolerance: float) -> bool:
     With columns brought to the scale 1, no pivot is smaller than the least singular value, which
     is at least that of R over the largest entry; the first pivot is at most sqrt(d). The least
     singular value of R is at least 1 / |R_d^-1| for its first d columns R_d, and the largest entry
-    at most the first pivot.
+    at most the first pivot. Since no entry of a row exceeds its pivot, |R_d^-1| is at most 2^d over
+    the last one; where that does not tell, the inverse does.
     """
     d = len(R)
     if R.shape[1] < d:
         return False
+    first, last = abs(R[0, 0]), abs(R[d - 1, d - 1])
+    if tolerance * math.sqrt(d) * 2.0**d * first < last:
+        return True
     inverse, singular = dtrtri(R[:, :d])
     if singular != 0:
         return False
     # What LAPACK leaves below the diagonal only makes the bound more careful.
     entries = inverse.ravel(order="K")
-    return bool(tolerance * math.sqrt(d * (entries @ entries)) * abs(R[0, 0]) < 1.0)
+    return bool(tolerance * math.sqrt(d * (entries @ entries)) * first < 1.0)
 
 
 def orthonormal(A: Array, tolerance: float) -> Array:

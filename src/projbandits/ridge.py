@@ -60,9 +60,8 @@ class Ridge:
     def _posterior(self) -> tuple[Array, Array, float]:
         """Q = L^-1 with L^T L = V, L theta-hat, and what is left: the penalty's rows added."""
         d = self.d
-        rows = np.zeros((2 * d + 1, d + 1), order="F")
+        rows = _penalty_rows(d, self.penalty).copy(order="F")
         rows[: d + 1] = self.factor
-        np.fill_diagonal(rows[d + 1 :], math.sqrt(self.penalty))
         L = _triangle(rows)
         Q, _ = dtrtri(L[:d, :d])
         return Q, L[:d, d], float(L[d, d])
@@ -194,6 +193,12 @@ def _triangle(rows: Array) -> Array:
     qr, _, _, _ = dgeqrf(rows, overwrite_a=True)
     n = rows.shape[1]
     return np.asarray(qr[:n] * _upper(n))
+
+
+@lru_cache(maxsize=64)
+def _penalty_rows(d: int, penalty: float) -> Array:
+    """Return the rows sqrt(lambda) I, below room for a factor."""
+    return np.vstack([np.zeros((d + 1, d + 1)), math.sqrt(penalty) * np.eye(d, d + 1)])
 
 
 @lru_cache(maxsize=64)

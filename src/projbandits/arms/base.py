@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -73,7 +73,7 @@ class DecisionSet(ABC):
         """Return the arm with the largest value of a convex function."""
 
     @abstractmethod
-    def basis_arms(self, method: str = "pivoted-qr") -> tuple[Arm, ...]:
+    def basis_arms(self, method: str = "pivoted-qr") -> Sequence[Arm]:
         """Return D_k, the k independent arms of Assumption 1, as arms."""
 
     @abstractmethod

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,29 @@ if TYPE_CHECKING:
 
 DEPENDENT = 1e-11
 """An arm this close to the span of others, against the longest, counts as dependent on them."""
+
+
+class Rows(Sequence[Arm]):
+    """Some arms of a finite set, each made when it is looked at."""
+
+    def __init__(self, arms: FiniteArms, rows: list[int]) -> None:
+        self.arms = arms
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, position: int) -> Arm: ...
+    @overload
+    def __getitem__(self, position: slice) -> Rows: ...
+    def __getitem__(self, position: int | slice) -> Arm | Rows:
+        if isinstance(position, slice):
+            return Rows(self.arms, self.rows[position])
+        return self.arms.arm(self.rows[position])
+
+    def __contains__(self, arm: object) -> bool:
+        return isinstance(arm, Arm) and arm.index in self.rows
 
 
 class FiniteArms(DecisionSet):
@@ -47,7 +71,6 @@ class FiniteArms(DecisionSet):
         names = getattr(X, "columns", None)
         self.columns: tuple[str, ...] | None = None if names is None else tuple(names)
         self._rows: dict[str, list[int]] = {}
-        self._bases: dict[str, tuple[Arm, ...]] = {}
 
     @property
     def d(self) -> int:
@@ -85,11 +108,9 @@ class FiniteArms(DecisionSet):
         """Return the arm with the largest value, found by looking at each."""
         return self.arm(int(function.value(self.vectors).argmax()))
 
-    def basis_arms(self, method: str = "pivoted-qr") -> tuple[Arm, ...]:
+    def basis_arms(self, method: str = "pivoted-qr") -> Rows:
         """Return D_k, the k independent arms of Assumption 1."""
-        if method not in self._bases:
-            self._bases[method] = tuple(self.arm(i) for i in self.basis_rows(method))
-        return self._bases[method]
+        return Rows(self, self.basis_rows(method))
 
     def basis_rows(self, method: str = "pivoted-qr") -> list[int]:
         """Return the rows of D_k."""

@@ -37,20 +37,12 @@ class Offer(FiniteArms):
         self.vectors = vectors.view()
         self.vectors.flags.writeable = False
         self.columns = columns
-        self._bases: dict[str, tuple[Arm, ...]] = {}
         self._rows: dict[str, list[int]] = {}
 
     @cached_property
     def longest(self) -> float:
         """The length of the longest arm."""
         return float(np.sqrt(np.einsum("ij,ij->i", self.vectors, self.vectors).max()))
-
-    def basis_arms(self, method: str = "pivoted-qr") -> tuple[Arm, ...]:
-        """Return D_k, as arms of their own memory."""
-        if method not in self._bases:
-            rows = self.basis_rows(method)
-            self._bases[method] = tuple(map(Arm, self.vectors[rows], rows))
-        return self._bases[method]
 
     def basis_rows(self, method: str = "pivoted-qr") -> list[int]:
         """Return the rows of D_k."""

@@ -48,7 +48,7 @@ def probabilities(strategy: Any, state: Any, arms: FiniteArms) -> Array | None:
 
 
 def _greedy(strategy: EpsilonGreedy, state: Any, arms: FiniteArms) -> Array:
-    basis = [arm.index for arm in arms.basis_arms(strategy.basis) if arm.index is not None]
+    basis = arms.basis_rows(strategy.basis)
     epsilon = strategy.epsilon(arms)(state.step) if basis else 0.0
     found = np.zeros(arms.size)
     found[arms.best(strategy.aim(state)).index] += 1 - epsilon

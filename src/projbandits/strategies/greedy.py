@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from projbandits import schedules
 from projbandits._checks import one_of, positive
 from projbandits.arms import Arm, DecisionSet
 from projbandits.arms.base import BASIS_METHODS
+from projbandits.arms.finite import Rows
 from projbandits.strategies.base import Choice, LinearStrategy, State
 
 
@@ -42,14 +44,16 @@ class EpsilonGreedy(LinearStrategy):
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
         """Choose an arm as in Algorithm 1."""
         basis = arms.basis_arms(self.basis)
-        epsilon = self.epsilon(arms)(state.step) if basis else 0.0
+        epsilon = 0.0
+        if basis:
+            epsilon = self.epsilon_for(len(basis), math.isfinite(arms.size))(state.step)
         greedy = self.greedy(state, arms)
         arm = greedy
         if rng.random() < epsilon:
             arm = basis[int(rng.random() * len(basis))]
         probability = (1 - epsilon) * _same(arm, greedy)
         if basis:
-            probability += epsilon * sum(_same(arm, other) for other in basis) / len(basis)
+            probability += epsilon * _among(arm, basis) / len(basis)
         return Choice(arm, probability)
 
 
@@ -140,6 +144,12 @@ class REGRET(EpsilonGreedy):
 
     learns_on = "projection"
     aims_at = "projection"
+
+
+def _among(arm: Arm, basis: Sequence[Arm]) -> bool:
+    if isinstance(basis, Rows):
+        return arm in basis
+    return any(_same(arm, other) for other in basis)
 
 
 def _same(one: Arm, other: Arm) -> bool:
