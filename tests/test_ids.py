@@ -221,13 +221,13 @@ def test_on_a_convex_set_they_choose_among_points_that_the_state_determines() ->
     ball, U = pb.Ball(3), pb.Subspace.coordinates([0, 1], d=3)
     strategy = pb.EIIDS()
     state = strategy.update(strategy.init(ball, U), pb.Arm(np.array([1.0, 0.0, 0.0])), 0.7)
-    X = strategy.candidates(state, ball)
-    assert (strategy.candidates(state, ball) == X).all()
+    X = strategy.candidates(state, ball).vectors
+    assert (strategy.candidates(state, ball).vectors == X).all()
     np.testing.assert_allclose(X[0], ball.maximize(strategy.aim(state)))
     np.testing.assert_allclose(X[-3:], ball.basis())
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0)
     assert np.abs(X[1:17, 2]).max() < 1e-12  # what draws propose is best for a projected theta
-    later = strategy.candidates(state._replace(step=state.step + 1), ball)
+    later = strategy.candidates(state._replace(step=state.step + 1), ball).vectors
     assert not np.allclose(X[1:17], later[1:17])
     rng = np.random.default_rng(0)
     for _ in range(20):

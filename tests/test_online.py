@@ -1,10 +1,9 @@
-"""Deciding online: ask, tell in any order, learn, merge; and what is refused."""
+"""Deciding online: ask, tell in any order, learn, merge."""
 
 import math
 import random
 import threading
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 
 import projbandits as pb
 from projbandits.online import offers, outcomes
+from projbandits.strategies.ids import DRAWS, TURNS, normal_table
 from tests import naive
 
 U3 = pb.Subspace.coordinates([0, 1], d=3)
@@ -126,26 +126,6 @@ def test_telling_twice_the_same_is_harmless_and_otherwise_an_error() -> None:
         decider.tell_many([(other, 2.0), (other, 3.0)])
     with pytest.raises(KeyError, match="unknown"):
         decider.tell_many([(other.id, 2.0), ("nobody-7", 3.0)])
-    assert fingerprint(decider) == before
-
-
-@pytest.mark.parametrize(
-    ("reward", "error", "message"),
-    [
-        (math.nan, ValueError, "reward must be finite, got nan"),
-        (math.inf, ValueError, "reward must be finite, got inf"),
-        ("much", TypeError, "reward must be a number, got 'much'"),
-        (None, TypeError, "reward must be a number, got None"),
-    ],
-)
-def test_a_reward_that_is_no_number_changes_nothing(
-    reward: Any, error: type[Exception], message: str
-) -> None:
-    decider = pb.Decider(subspace=U3, seed=0)
-    decision = decider.ask(np.eye(3))
-    before = fingerprint(decider)
-    with pytest.raises(error, match=message):
-        decider.tell(decision.id, reward)
     assert fingerprint(decider) == before
 
 
@@ -311,105 +291,6 @@ def test_merged_workers_believe_what_one_would() -> None:
         assert fingerprint(total) == before
 
 
-BAD: list[tuple[Callable[[pb.Decider], Any], type[Exception], str]] = [
-    (lambda d: d.ask(frame(size=None)), ValueError, r"columns \['size'\], they are missing"),
-    (lambda d: d.ask(frame(size=None, sise=[1, 2])), ValueError, "did you mean 'sise'"),
-    (lambda d: d.ask(frame(colour=[1, 2])), ValueError, r"got \['colour'\] beside them: drop"),
-    (lambda d: d.ask(frame(prices=[1, 2])), ValueError, r"\['prices'\].*did you mean 'price'"),
-    (lambda d: d.ask(frame(price=[1, "x"])), TypeError, "'x' in row 1, column 'price'"),
-    (lambda d: d.ask(frame(price=[1, np.nan])), ValueError, "nan in row 1, column 'price'"),
-    (
-        lambda d: d.ask(pl.DataFrame({"age": [1], "price": [None], "size": [1]})),
-        ValueError,
-        "row 0",
-    ),
-    (lambda d: d.ask(pl.DataFrame({"age": [1], "price": ["a"], "size": [1]})), TypeError, "'a' in"),
-    (lambda d: d.ask(frame().convert_dtypes().shift(1)), ValueError, "nan in row 0, column 'age'"),
-    (lambda d: d.ask([[1, 2, math.inf]]), ValueError, "inf in row 0, column 'size'"),
-    (lambda d: d.ask(np.array([[1, 2, np.nan]])), ValueError, "nan in row 0, column 'size'"),
-    (lambda d: d.ask(frame().iloc[:0]), ValueError, "at least one arm, got none"),
-    (lambda d: d.ask([]), ValueError, "at least one arm, got none"),
-    (lambda d: d.ask(np.empty((0, 3))), ValueError, "at least one arm, got none"),
-    (lambda d: d.ask(np.eye(2)), ValueError, "arms must have 3 features.*got 2"),
-    (lambda d: d.ask(pb.Ball(d=2)), ValueError, "arms must have 3 features.*got 2"),
-    (lambda d: d.ask([1.0, 2.0, 3.0]), ValueError, "arms must be a matrix"),
-    (lambda d: d.ask([["a", "b", "c"]]), TypeError, "arms must hold numbers only"),
-    (lambda d: d.ask(frame(), count=3), ValueError, "number of arms on offer, 2, got 3"),
-    (lambda d: d.ask(frame(), count=0), ValueError, "count must be at least 1, got 0"),
-    (lambda d: d.ask(pb.Ball(d=3), count=2), ValueError, "infinitely many"),
-    (lambda d: d.learn(np.eye(2), [1, 2]), ValueError, "features must have 3 columns, got 2"),
-    (lambda d: d.learn(frame(), [1.0]), ValueError, "rewards must have length 2, got length 1"),
-    (lambda d: d.learn(frame(), [1.0, np.nan]), ValueError, r"rewards\[1\] = nan"),
-    (lambda d: d.learn(frame(), pd.Series([1, None], dtype="Int64")), ValueError, r"\[1\] = nan"),
-    (lambda d: d.learn(frame(), pl.Series([None, 1.0])), ValueError, r"rewards\[0\] = nan"),
-    (lambda d: d.learn(frame(), pd.Series([1, "x"])), TypeError, "rewards must hold numbers only"),
-    (lambda d: d.learn(frame(size=None), [1, 2]), ValueError, r"\['size'\], they are missing"),
-    (lambda d: d.learn(frame(price=[1, np.nan]), [1, 2]), ValueError, "row 1, column 'price'"),
-]
-
-
-def frame(**changes: Any) -> pd.DataFrame:
-    columns = {"age": [1.0, 2.0], "price": [3.0, 1.0], "size": [0.0, 1.0], **changes}
-    return pd.DataFrame({name: value for name, value in columns.items() if value is not None})
-
-
-@pytest.mark.parametrize(("call", "error", "message"), BAD)
-def test_bad_input_is_named_and_changes_nothing(
-    call: Callable[[pb.Decider], Any], error: type[Exception], message: str
-) -> None:
-    decider = pb.Decider(subspace=NAMED, seed=0)
-    decider.learn(np.eye(3), [1.0, 2.0, 3.0])
-    decider.ask(frame())
-    before = fingerprint(decider)
-    with pytest.raises(error, match=message):
-        call(decider)
-    assert fingerprint(decider) == before
-
-
-def test_columns_twice_are_refused() -> None:
-    twice = pd.DataFrame([[1.0, 2.0, 3.0]], columns=["age", "price", "price"])
-    with pytest.raises(ValueError, match="distinct columns, got 'price' more than once"):
-        pb.Decider(subspace=NAMED, seed=0).ask(twice)
-
-
-def test_a_strategy_that_fails_leaves_the_decider_as_it_was() -> None:
-    def schedule(t: int) -> float:
-        if t == 3:
-            raise RuntimeError("no more")
-        return 1.0
-
-    decider = pb.Decider(pb.GENTRY(schedule=schedule), subspace=U3, seed=0)
-    decider.ask(np.eye(3))
-    before = fingerprint(decider)
-    with pytest.raises(RuntimeError, match="no more"):
-        decider.ask(np.eye(3), count=2)
-    assert fingerprint(decider) == before
-
-
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: pb.Decider("GENTRY", subspace=U3), TypeError, "strategy must be one like"),  # type: ignore[arg-type]
-        (lambda: pb.Decider(subspace=np.eye(3)), TypeError, "subspace must be a Subspace"),  # type: ignore[arg-type]
-        (lambda: pb.Decider(subspace=U3, seed=-1), ValueError, "seed must be at least 0"),
-    ],
-)
-def test_bad_arguments_are_named(
-    make: Callable[[], Any], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        make()
-
-
-def test_a_strategy_that_needs_the_same_arms_is_refused() -> None:
-    with pytest.raises(ValueError, match="strategy must do without arm_effects"):
-        pb.Decider(pb.GENTRY(arm_effects=0.4), subspace=U3)
-    decider = pb.Decider(subspace=U3, seed=0, log=True)
-    decider.tell(decider.ask(np.eye(3)).id, 1.0)
-    with pytest.raises(ValueError, match="strategy must do without arm_effects"):
-        pb.replay(decider.log(), pb.GENTRY(arm_effects=0.4), subspace=U3)
-
-
 def test_changing_the_array_afterwards_changes_no_explanation() -> None:
     X = np.eye(3)
     decider = pb.Decider(subspace=U3, seed=0)
@@ -453,3 +334,31 @@ def test_nothing_is_said_when_all_is_well() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pb.Decider(subspace=U3, seed=0).ask(np.eye(3))
+
+
+@pytest.mark.parametrize("strategy", [pb.EIIDS(), pb.DirectedIDS()], ids=repr)
+def test_of_very_many_arms_some_are_weighed(
+    strategy: pb.EIIDS | pb.DirectedIDS, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offers, "WEIGHED", 2000)
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(3000, 3))
+    decider = pb.Decider(strategy, subspace=U3, seed=0)
+    for _ in range(5):
+        decider.tell(decider.ask(X[rng.integers(3000, size=4)]).id, float(rng.normal()))
+    state, offer = decider._state, offers.Offer(X)
+    rows = strategy.candidates(state, offer).rows
+    start = state.step % TURNS * DRAWS
+    directions = strategy.draws(state, normal_table(3)[start : start + DRAWS])
+    best = [int((X @ c).argmax()) for c in [strategy.aim(state), *directions]]
+    assert rows is not None
+    assert set(rows) == {*best, *offer.basis_rows()}
+    assert rows[0] == best[0]
+    chances = strategy.probabilities(state, offer)
+    assert set(np.flatnonzero(chances)) <= set(rows)
+    assert chances.sum() == pytest.approx(1.0)
+    for _ in range(20):
+        choice = strategy.select(state, offer, rng)
+        assert choice.index is not None
+        assert choice.probability == chances[choice.index]
+        np.testing.assert_array_equal(choice.arm.x, X[choice.index])

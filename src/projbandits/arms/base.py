@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -58,6 +59,11 @@ class DecisionSet(ABC):
     @abstractmethod
     def size(self) -> float:
         """The number of arms |D|, infinite for a convex set."""
+
+    @property
+    def vast(self) -> bool:
+        """Whether there are more arms than a strategy can weigh one by one."""
+        return math.isinf(self.size)
 
     @property
     @abstractmethod

@@ -8,6 +8,7 @@ with the probability that minimises the squared expected gap per information.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -26,6 +27,25 @@ TURNS = 64
 """After so many steps the draws' normal numbers come again."""
 TIE = 1e-9
 """What differs by less than this, relatively, differs by rounding: the first one is taken."""
+
+
+class Candidates(NamedTuple):
+    """The arms to choose among.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (K, d)
+        Their features.
+    rows : sequence of int or None
+        Their rows in a finite set.
+    """
+
+    vectors: Array
+    rows: Sequence[int] | None
+
+    def arm(self, i: int) -> Arm:
+        """Return one of them as an arm of the set."""
+        return Arm(self.vectors[i], None if self.rows is None else self.rows[i])
 
 
 class Prospect(NamedTuple):
@@ -79,23 +99,26 @@ class Believing(LinearStrategy):
         thetas = state.ridge.theta + self.sigma(state) * normals @ state.ridge.root.T
         return thetas @ state.projection
 
-    def candidates(self, state: State, arms: DecisionSet) -> Array:
-        """Return the arms to choose among, as rows.
+    def candidates(self, state: State, arms: DecisionSet) -> Candidates:
+        """Return the arms to choose among: all, where they are not too many to weigh.
 
         On a convex set they are the greedy point, the support points of some draws of the belief,
         and D_k. The draws come from a fixed table that turns with the step, not from the
         generator: so the state determines the candidates, and probabilities are exact.
         """
-        if isinstance(arms, FiniteArms):
-            return arms.vectors
+        if isinstance(arms, FiniteArms) and not arms.vast:
+            return Candidates(arms.vectors, range(arms.size))
         start = state.step % TURNS * DRAWS
         drawn = self.draws(state, normal_table(arms.d)[start : start + DRAWS])
         directions = np.vstack([self.aim(state), drawn])
+        if isinstance(arms, FiniteArms):
+            rows = [*dict.fromkeys([*arms.best_rows(directions), *arms.basis_rows()])]
+            return Candidates(arms.vectors[rows], rows)
         if isinstance(arms, ConvexSet):
             points = arms.supports(directions)
         else:
             points = np.array([arms.maximize(c) for c in directions])
-        return np.vstack([points, arms.basis()])
+        return Candidates(np.vstack([points, arms.basis()]), None)
 
     def belief(self, state: State, X: Array) -> Belief:
         """Return what is believed of the arms in the rows of X."""
@@ -123,26 +146,22 @@ class InformationDirected(Believing):
 
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
         """Choose between the greedy arm and the best arm to mix it with."""
-        X = self.candidates(state, arms)
-        prospect = self.prospect(state, self.belief(state, X))
+        candidates = self.candidates(state, arms)
+        prospect = self.prospect(state, self.belief(state, candidates.vectors))
         other, p = two_actions(prospect)
         if rng.random() < p:
-            return Choice(arm_in(arms, X, other), p)
-        return Choice(arm_in(arms, X, prospect.greedy), 1 - p)
+            return Choice(candidates.arm(other), p)
+        return Choice(candidates.arm(prospect.greedy), 1 - p)
 
     def probabilities(self, state: State, arms: FiniteArms) -> Array:
         """Return the probability of each of finitely many arms."""
-        prospect = self.prospect(state, self.belief(state, arms.vectors))
+        candidates = self.candidates(state, arms)
+        prospect = self.prospect(state, self.belief(state, candidates.vectors))
         other, p = two_actions(prospect)
         chances = np.zeros(arms.size)
-        chances[prospect.greedy] += 1 - p
-        chances[other] += p
+        chances[candidates.arm(prospect.greedy).index] += 1 - p
+        chances[candidates.arm(other).index] += p
         return chances
-
-
-def arm_in(arms: DecisionSet, X: Array, i: int) -> Arm:
-    """Return candidate i as an arm of the set."""
-    return arms.arm(i) if isinstance(arms, FiniteArms) else Arm(X[i])
 
 
 def two_actions(prospect: Prospect) -> tuple[int, float]:

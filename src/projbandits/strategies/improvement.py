@@ -15,7 +15,6 @@ from projbandits.strategies.ids import (
     Believing,
     InformationDirected,
     Prospect,
-    arm_in,
     first_largest,
 )
 
@@ -129,11 +128,11 @@ class EIRatio(Believing):
 
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
         """Choose the largest info_z / gap_z with (n - t) info_z >= mean_h - mean_z."""
-        X = self.candidates(state, arms)
-        h, gaps, info = improvement(self.belief(state, X))
+        candidates = self.candidates(state, arms)
+        h, gaps, info = improvement(self.belief(state, candidates.vectors))
         if gaps[h] <= 0:
-            return Choice(arm_in(arms, X, h), 1.0)
+            return Choice(candidates.arm(h), 1.0)
         left = max(self.horizon - state.step, 0)
         repaid = left * info >= gaps - gaps[h]
         best = first_largest(np.where(repaid, info / gaps, 0.0))
-        return Choice(arm_in(arms, X, best), 1.0)
+        return Choice(candidates.arm(best), 1.0)
