@@ -72,3 +72,24 @@ except ImportError as error:
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 'pip install "projbandits[sklearn]"' in run.stdout
+
+
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was() -> None:
+    X, y = np.eye(3), [1.0, 2.0, 3.0]
+    model = pb.ProjectedRidge(pb.Subspace.coordinates([0], d=3)).fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="features"):
+        model.fit(np.eye(2), [1.0, 2.0])
+    with pytest.raises(ValueError, match="penalty must be positive"):
+        model.set_params(penalty=-1.0).fit(X, y)
+    np.testing.assert_array_equal(model.set_params(penalty=1.0).predict(X), before)
+    with pytest.raises(TypeError, match="subspace must be a Subspace"):
+        pb.ProjectedRidge(np.eye(3)).fit(X, y)  # type: ignore[arg-type]
+
+
+def test_a_new_penalty_holds_for_all_observations() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(8, 3)), rng.normal(size=8)
+    later = pb.ProjectedRidge(penalty=1.0).fit(X[:4], y[:4]).set_params(penalty=5.0)
+    at_once = pb.ProjectedRidge(penalty=5.0).fit(X, y)
+    np.testing.assert_allclose(later.partial_fit(X[4:], y[4:]).coef_, at_once.coef_, atol=1e-12)

@@ -1,5 +1,7 @@
 """A decider's file: it goes on exactly, and damage or a kill never passes for a decider."""
 
+import hashlib
+import io
 import os
 import signal
 import subprocess
@@ -13,6 +15,7 @@ import pytest
 
 import projbandits as pb
 from projbandits.online import saving
+from tests.test_online import U3
 
 U = pb.Subspace.without("age", columns=["age", "price", "size"])
 
@@ -170,3 +173,39 @@ def test_killed_at_any_moment_the_file_is_whole(tmp_path: Path) -> None:
         loaded = pb.Decider.load(path)
         assert loaded.steps in (said, said + 1)
         assert loaded.ridge.n == loaded.steps
+
+
+def test_a_file_with_a_part_missing_or_garbled_is_refused(tmp_path: Path) -> None:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
+    decider.ask(np.eye(3))
+    path = tmp_path / "decider"
+    decider.save(path)
+    content = path.read_bytes().split(b"\n", 2)[2]
+    with np.load(io.BytesIO(content)) as stored:
+        arrays = dict(stored)
+    for change in ({"factor": None}, {"factor": np.eye(2)}, {"factor": np.full((4, 4), np.nan)}):
+        kept = {key: value for key, value in {**arrays, **change}.items() if value is not None}
+        sink = io.BytesIO()
+        np.savez(sink, **kept)
+        digest = hashlib.sha256(sink.getvalue()).hexdigest().encode()
+        path.write_bytes(b"%s%d\n%s\n%s" % (saving.KIND, saving.FORMAT, digest, sink.getvalue()))
+        with pytest.raises(ValueError, match="must be a whole saved decider"):
+            pb.Decider.load(path)
+
+
+def test_what_is_pending_is_read_only_after_loading_too(tmp_path: Path) -> None:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
+    decider.ask(np.eye(3))
+    decider.save(tmp_path / "decider")
+    with pytest.raises(ValueError, match="read-only"):
+        pb.Decider.load(tmp_path / "decider").pending[0].arm[0] = 9.0
+
+
+def test_saving_follows_links_and_names_a_missing_folder(tmp_path: Path) -> None:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    decider.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").is_file()
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        decider.save(tmp_path / "nowhere" / "file")

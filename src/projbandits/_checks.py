@@ -16,12 +16,17 @@ from projbandits._tables import is_table, table_array
 Array = NDArray[np.float64]
 
 
-def real_array(name: str, value: Any, ndim: int) -> Array:
-    """Return a copy of `value` as a float array of `ndim` dimensions with only finite entries."""
+def real_array(name: str, value: Any, ndim: int, *, finite: bool = True) -> Array:
+    """Return a copy of `value` as a float array of `ndim` dimensions with only finite entries.
+
+    The caller who says `finite=False` looks at that. What a mask hides is missing.
+    """
     if is_table(value):  # missing values become nan, and are named below
         value = table_array(name, value)
     elif hasattr(value, "to_frame"):  # one column of a table
         value = table_array(name, value.to_frame())[:, 0]
+    elif isinstance(value, np.ma.MaskedArray):
+        value = np.ma.filled(value.astype(np.float64), np.nan)
     try:
         array = np.array(value)
         if array.dtype.kind == "O" and any(isinstance(entry, str) for entry in array.flat):
@@ -31,14 +36,14 @@ def real_array(name: str, value: Any, ndim: int) -> Array:
         array = array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"{name} must hold numbers only, in rows of equal length, got {_short(value)}: "
-            "convert or drop what is not a number"
+            f"{name} must hold numbers only, in rows of equal length, got "
+            f"{_culprit(value) or _short(value)}: convert or drop what is not a number"
         ) from error
     if array.ndim != ndim:
         kind = {1: "a vector", 2: "a matrix"}.get(ndim, f"{ndim}-dimensional")
         raise ValueError(f"{name} must be {kind}, got an array of shape {array.shape}")
     # The sum of squares is quicker to ask; it may overflow where every entry is finite.
-    if not math.isfinite(np.vdot(array, array)) and not np.isfinite(array).all():
+    if finite and not math.isfinite(np.vdot(array, array)) and not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         place = f"{name}[{', '.join(map(str, where))}]"
         raise ValueError(
@@ -115,6 +120,19 @@ def did_you_mean(value: Any, known: Iterable[Any]) -> str:
     folded = {name.casefold(): name for name in names}
     near = difflib.get_close_matches(str(value).casefold(), folded, n=1, cutoff=0.5)
     return f": did you mean {names[folded[near[0]]]!r}?" if near else ""
+
+
+def _culprit(value: Any) -> str | None:
+    """Return the first entry of rows that is no number, and where it is."""
+    for i, row in enumerate(value if isinstance(value, list | tuple | np.ndarray) else ()):
+        for j, entry in enumerate(row if isinstance(row, list | tuple | np.ndarray) else ()):
+            try:
+                real("entry", entry)
+            except TypeError:
+                return f"{_short(entry)} in row {i}, column {j}"
+            except ValueError:
+                pass
+    return None
 
 
 def _short(value: Any) -> str:

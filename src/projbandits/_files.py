@@ -14,7 +14,13 @@ UNFINISHED = ".unfinished-"
 
 @contextmanager
 def whole(target: Path) -> Iterator[Path]:
-    """Yield a path to write to, which takes the place of `target` if nothing is raised."""
+    """Yield a path to write to, which takes the place of `target` if nothing is raised.
+
+    Where `target` is a link, what it leads to is replaced.
+    """
+    target = Path(os.path.realpath(target))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(target.parent)!r}: make it first")
     part = target.with_name(f"{UNFINISHED}{os.getpid()}-{secrets.token_hex(4)}-{target.name}")
     try:
         yield part

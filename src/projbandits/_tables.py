@@ -22,6 +22,10 @@ def table_array(name: str, table: Any) -> NDArray[np.float64]:
     A table of plain numbers is converted at once. Only where that fails is each column looked at,
     and only where a column is no plain array of numbers each of its entries.
     """
+    if isinstance(table.dtypes, list):  # polars makes numbers of dates without a word
+        for column, dtype in zip(table.columns, table.dtypes, strict=True):
+            if dtype.is_temporal():
+                raise _no_number(name, str(dtype), f"column {column!r}")
     whole = np.asarray(table.to_numpy())
     if whole.dtype.kind in "biuf":
         return np.array(whole, dtype=np.float64)
@@ -29,10 +33,12 @@ def table_array(name: str, table: Any) -> NDArray[np.float64]:
     array = np.empty((len(table), len(columns)))
     for j, column in enumerate(columns):
         entries = whole[:, j] if columns.count(column) > 1 else np.asarray(table[column].to_numpy())
+        where = f"column {column!r}"
         if entries.dtype.kind in "biuf":
             array[:, j] = entries
+        elif entries.dtype.kind in "mM":
+            raise _no_number(name, str(entries.dtype), where)
         else:
-            where = f"column {column!r}"
             array[:, j] = [_number(name, x, i, where) for i, x in enumerate(entries.tolist())]
     return array
 
@@ -45,7 +51,11 @@ def _number(name: str, entry: Any, row: int, where: str) -> float:
             return float(entry)
         except (TypeError, ValueError):
             pass
-    raise TypeError(
-        f"{name} must hold numbers only, got {entry!r} in row {row}, {where}: "
+    raise _no_number(name, repr(entry), f"row {row}, {where}")
+
+
+def _no_number(name: str, what: str, where: str) -> TypeError:
+    return TypeError(
+        f"{name} must hold numbers only, got {what} in {where}: "
         "convert or drop what is not a number"
     )

@@ -96,7 +96,8 @@ class Ridge:
         >>> round(Ridge.prior(d=1).update([1.0], 4.0).residual, 12)
         8.0
         """
-        return self._posterior[2] ** 2
+        left = self._posterior[2]
+        return left * left
 
     @cached_property
     def noise(self) -> float:

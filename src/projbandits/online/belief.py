@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from projbandits._checks import Array
@@ -25,3 +27,12 @@ def projection_reward(ridge: Ridge, projection: Array, X: Array) -> tuple[Array,
     """
     kept = X @ projection
     return np.asarray(kept @ ridge.theta), ridge.noise * ridge.width(kept)
+
+
+def check_usable(ridge: Ridge, name: str) -> None:
+    """Raise if an estimate that learnt from observations called `name` has overflowed."""
+    if not (np.isfinite(ridge.theta).all() and math.isfinite(ridge.residual)):
+        raise ValueError(
+            f"{name} must be of a size whose squares can be added up: the estimate would overflow; "
+            "rescale features and rewards"
+        )

@@ -16,7 +16,7 @@ from projbandits._checks import Array, integer, real_vector
 from projbandits._files import write_whole
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.online import offers
-from projbandits.online.belief import projection_reward
+from projbandits.online.belief import check_usable, projection_reward
 from projbandits.online.decision import Decision, Grounds
 from projbandits.online.identify import warn_of_what_is_left_out
 from projbandits.online.journal import Journal
@@ -90,7 +90,8 @@ class Decider:
             seed = integer("seed", seed, least=0)
         self.strategy = strategy
         self.subspace = subspace
-        self.columns: tuple[str, ...] | None = subspace.names
+        names = subspace.names
+        self.columns: tuple[str, ...] | None = None if names is None else tuple(map(str, names))
         self._state: State = strategy.init(FiniteArms(np.eye(subspace.ambient)), subspace)
         self._rng = np.random.default_rng(seed)
         self._lock = threading.RLock()
@@ -138,15 +139,16 @@ class Decider:
         with self._lock:
             offered, columns = offers.read("arms", arms, self.subspace, self.columns)
             offers.check_slots(offered, slots)
+            last = self._last
             if isinstance(offered, offers.Offer) and offered.vectors.size <= KEPT:
                 # The same arms as last time have the same D_k, which takes time to find.
-                if self._last is None or not offered.same(self._last):
-                    self._last = offered.owned()
-                offered = self._last
+                if last is None or not offered.same(last):
+                    last = offered.owned()
+                offered = last
             if not self._span_checked:
-                self._span_checked = True
                 warn_of_what_is_left_out(offered, self._learnt_rows(), self.subspace, columns)
             decisions = self._choose(offered, columns, slots)
+            self._last, self._span_checked = last, True
         return decisions[0] if count is None else decisions
 
     def _learnt_rows(self) -> Array:
@@ -210,16 +212,23 @@ class Decider:
         self.tell_many([(id, reward)])
 
     def tell_many(
-        self, outcomes: Mapping[str, float] | Iterable[tuple[str | Decision, float]]
+        self, outcomes: Mapping[str, float] | pd.Series | Iterable[tuple[str | Decision, float]]
     ) -> None:
-        """Report many outcomes, pairs of id and reward: all of them, or, on an error, none."""
-        pairs = outcomes.items() if isinstance(outcomes, Mapping) else outcomes
+        """Report many outcomes: all of them, or, on an error, none.
+
+        Parameters
+        ----------
+        outcomes : mapping or Series of rewards by id, or pairs of id and reward
+        """
+        items = getattr(outcomes, "items", None)
+        pairs: Iterable[Any] = outcomes if items is None else items()
         with self._lock:
             new = self._outcomes.news(pairs)
             state = self._state
             for key, value in new.items():
                 _, index, x, *_ = self._outcomes.pending[key]
                 state = self.strategy.update(state, Arm(x, index), value)
+            check_usable(state.ridge, "reward")
             # An update counts as a step to a strategy; here steps are decisions.
             self._state = state._replace(step=self._state.step)
             self._outcomes.settle(new, self.steps)
@@ -229,22 +238,23 @@ class Decider:
 
         It changes the belief, not the number of decisions made.
         """
-        named, X = offers.read_matrix("features", features, self.columns)
-        if named is not None and self.columns is not None:
-            order = offers.match("features", named, self.columns)
-            X = X if order is None else X[:, order]
-        if X.shape[1] != self.subspace.ambient:
-            raise ValueError(
-                f"features must have {self.subspace.ambient} columns, got {X.shape[1]}"
-            )
-        r = real_vector("rewards", rewards, len(X))
         with self._lock:
+            named, X = offers.read_matrix("features", features, self.columns)
+            if named is not None and self.columns is not None:
+                order = offers.match("features", named, self.columns)
+                X = X if order is None else X[:, order]
+            if X.shape[1] != self.subspace.ambient:
+                raise ValueError(
+                    f"features must have {self.subspace.ambient} columns, got {X.shape[1]}"
+                )
+            r = real_vector("rewards", rewards, len(X))
             ridge = self._state.ridge
             for start in range(0, len(X), CHUNK):
                 some: Array = X[start : start + CHUNK]
                 if self.strategy.learns_on == "projection":
                     some = some @ self._state.projection
                 ridge = ridge.update_many(some, r[start : start + CHUNK])
+            check_usable(ridge, "rewards")
             self._state = self._state._replace(ridge=ridge)
             if self.columns is None and named is not None:
                 self.columns = tuple(map(str, named))
@@ -256,10 +266,11 @@ class Decider:
         deciders have in common (one was merged into the other, or both were loaded from one file)
         would count twice, and is refused.
         """
-        learnt = []
+        learnt, columns = [], self.columns
         for other in others:
-            check_mergeable(self, other)
+            check_mergeable(self, other, columns)
             with other._lock:
+                columns = columns or other.columns
                 learnt.append((other._state, set(other._sources)))
         with self._lock:
             state, sources = self._state, set(self._sources)
@@ -270,7 +281,7 @@ class Decider:
                 state = state._replace(
                     step=state.step + theirs.step - 1, ridge=state.ridge.merge(theirs.ridge)
                 )
-            self._state, self._sources = state, sources
+            self._state, self._sources, self.columns = state, sources, columns
 
     def explain(self, decision: str | Decision, arms: Any = None) -> Explanation:
         """Say why an arm was chosen: each arm's score, what counted in it and what was ignored.
@@ -340,6 +351,9 @@ class Decider:
         from projbandits.online import saving
 
         return saving.load(path, strategy)
+
+    def __reduce__(self) -> str:
+        raise TypeError("a decider is not pickled or copied: save it, and load the file")
 
     def __repr__(self) -> str:
         return (

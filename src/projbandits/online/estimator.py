@@ -64,18 +64,31 @@ class ProjectedRidge(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> ProjectedRidge:
         """Learn from observations X, one a row, and their returns y."""
-        self.__dict__.pop("ridge_", None)
-        return self.partial_fit(X, y)
+        return self._learn(X, y, fresh=True)
 
     def partial_fit(self, X: Any, y: Any) -> ProjectedRidge:
         """Learn from more observations."""
-        fresh = not hasattr(self, "ridge_")
+        return self._learn(X, y, fresh=not hasattr(self, "ridge_"))
+
+    def _learn(self, X: Any, y: Any, fresh: bool) -> ProjectedRidge:
+        before = self.__dict__.copy()
+        try:
+            return self._learn_or_raise(X, y, fresh)
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _learn_or_raise(self, X: Any, y: Any, fresh: bool) -> ProjectedRidge:
+        penalty = positive("penalty", self.penalty)
+        if not isinstance(self.subspace, Subspace | None):
+            raise TypeError(f"subspace must be a Subspace, got {self.subspace!r}: see pb.Subspace")
         rows, returns = validate_data(self, X, y, reset=fresh, dtype=np.float64, y_numeric=True)
         d = rows.shape[1]
         names = getattr(self, "feature_names_in_", None)
         if self.subspace is not None:
             self.subspace.check_fits(d, None if names is None else list(names))
-        ridge = Ridge.prior(d, positive("penalty", self.penalty)) if fresh else self.ridge_
+        known = Ridge.prior(d) if fresh else self.ridge_
+        ridge = Ridge(penalty, known.n, known.factor)
         self.ridge_ = ridge.update_many(rows, returns)
         P = np.eye(d) if self.subspace is None else self.subspace.matrix
         self.theta_ = self.ridge_.theta

@@ -8,6 +8,8 @@ import numpy as np
 
 from projbandits._checks import Array
 from projbandits.arms import DecisionSet
+from projbandits.arms.base import independent_rows
+from projbandits.arms.finite import DEPENDENT
 from projbandits.subspace import Subspace
 
 
@@ -19,7 +21,9 @@ def warn_of_what_is_left_out(
     What is offered later only widens the span, so the first offer decides whether to warn. The
     rows of `learnt` span what was learnt from.
     """
-    seen = np.vstack([offered.basis(), learnt])
+    # Where what was learnt from has not full rank, the last rows are round-off.
+    rows = independent_rows(learnt, "pivoted-qr", DEPENDENT) if learnt.any() else []
+    seen = np.vstack([offered.basis(), learnt[rows]])
     span = Subspace.span(seen.T) if seen.any() else Subspace(seen[:0].T)
     direction = subspace.direction_outside(span)
     if direction is not None:

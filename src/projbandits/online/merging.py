@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from projbandits.online.decider import Decider
 
 
-def check_mergeable(one: Decider, other: Decider) -> None:
-    """Raise unless the observations of both are about the same features."""
+def check_mergeable(one: Decider, other: Decider, columns: tuple[str, ...] | None) -> None:
+    """Raise unless the observations of both are about the same features, `columns` if named."""
     if type(other) is not type(one):
         raise TypeError(f"merging needs deciders, got {other!r}")
     P, Q = one.subspace.matrix, other.subspace.matrix
@@ -25,10 +25,11 @@ def check_mergeable(one: Decider, other: Decider) -> None:
             f"merging needs strategies that learn on the same, got {one.strategy!r} and "
             f"{other.strategy!r}"
         )
-    if one.columns and other.columns and one.columns != other.columns:
+    if columns and other.columns and columns != other.columns:
         raise ValueError(
             "merging needs the same columns in the same order, got "
-            f"{list(other.columns)!r} for {list(one.columns)!r}"
+            f"{list(other.columns)!r} for {list(columns)!r}: give every decider a subspace with "
+            "named columns, which sets their order"
         )
 
 

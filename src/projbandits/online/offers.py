@@ -23,14 +23,20 @@ MANY = 4096
 
 FEW = 16
 
+WEIGHED = 100_000
+"""From more arms than this, a strategy weighs some: the best by the belief and its draws, and D_k.
+
+Offers that are kept (see `decider.KEPT`) have fewer, so whoever reads them again weighs the same.
+"""
+
 
 class Offer(FiniteArms):
     """Finitely many arms that were checked already; a view, not a copy.
 
     D_k may be any k independent arms that span all of them (Assumption 1). Where there are more
     than `MANY` arms it is sought among 16 d of them: evenly spread ones for "pivoted-qr", the first
-    ones for "first". If those have full rank they span what all arms do. Otherwise all arms are
-    looked at.
+    ones for "first". If those have full rank they span what all arms do. Otherwise the arm farthest
+    from their span is added, until none lies outside.
     """
 
     def __init__(self, vectors: Array, columns: tuple[str, ...] | None = None) -> None:
@@ -38,6 +44,11 @@ class Offer(FiniteArms):
         self.vectors.flags.writeable = False
         self.columns = columns
         self._rows: dict[str, list[int]] = {}
+
+    @property
+    def vast(self) -> bool:
+        """Whether there are more arms than a strategy can weigh one by one."""
+        return self.size > WEIGHED
 
     @cached_property
     def longest(self) -> float:
@@ -56,10 +67,30 @@ class Offer(FiniteArms):
             if method == "pivoted-qr":
                 some = some * (self.size - 1) // (len(some) - 1)
             found = independent_rows(self.vectors[some], method, DEPENDENT)
-            if len(found) == self.d:
-                rows: list[int] = some[found].tolist()
-                return rows
+            rows: list[int] = some[found].tolist()
+            return rows if len(rows) == self.d else self._complete(rows)
         return independent_rows(self.vectors, method, DEPENDENT)
+
+    def _complete(self, rows: list[int]) -> list[int]:
+        """Return rows with those added that lie outside of their span, each column at one scale."""
+        X = self.vectors
+        scale = np.maximum(X.max(axis=0), -X.min(axis=0))
+        scale[scale == 0.0] = 1.0
+        while len(rows) < self.d:
+            inside = X[rows] / scale
+            _, sizes, turned = np.linalg.svd(inside, full_matrices=True)
+            outside = (turned[len(sizes) :] / scale).T
+            far = np.concatenate(
+                [
+                    np.abs(X[start : start + MANY] @ outside).max(axis=1)
+                    for start in range(0, self.size, MANY)
+                ]
+            )
+            row = int(far.argmax())
+            if far[row] <= DEPENDENT * sizes.max(initial=1.0):
+                break
+            rows = [*rows, row]
+        return rows
 
     def best(self, direction: npt.ArrayLike) -> Arm:
         """Return the arm with the largest score; ties go to the lowest index."""
@@ -134,6 +165,8 @@ def read_matrix(
     name: str, value: Any, columns: Sequence[str] | None
 ) -> tuple[tuple[Any, ...] | None, Array]:
     """Return the names of a table's columns, or None, and its numbers, all finite."""
+    if hasattr(value, "column_names"):  # Arrow's tables
+        value = value.to_pandas()
     named = tuple(value.columns) if is_table(value) else None
     if named is not None:
         twice = [column for column in named if named.count(column) > 1]
@@ -142,13 +175,12 @@ def read_matrix(
         if columns is not None:
             match(name, named, columns)  # a column too many is named, whatever it holds
         matrix = table_array(name, value)
-    elif isinstance(value, np.ndarray) and value.dtype == np.float64 and value.ndim == 2:
+    elif type(value) is np.ndarray and value.dtype == np.float64 and value.ndim == 2:
         matrix = value
+    elif isinstance(value, Sequence) and len(value) == 0:
+        raise ValueError(f"{name} must hold at least one arm, got none")
     else:
-        shape = np.shape(value) if isinstance(value, np.ndarray) else None
-        if isinstance(value, Sequence) and len(value) == 0:
-            raise ValueError(f"{name} must hold at least one arm, got none")
-        matrix = _finite_list(name, value) if shape is None else real_array(name, value, ndim=2)
+        matrix = real_array(name, value, ndim=2, finite=False)
     _check_finite(name, matrix, named or columns)
     return named, matrix
 
@@ -173,18 +205,9 @@ def match(name: str, named: Sequence[Any], columns: Sequence[str]) -> list[int] 
     return [given.index(column) for column in columns]
 
 
-def _finite_list(name: str, value: Any) -> Array:
-    try:
-        return real_array(name, value, ndim=2)
-    except ValueError as error:
-        if "must be finite" not in str(error):
-            raise
-        return np.asarray(value, dtype=np.float64)  # its place is named with the others
-
-
 def _check_finite(name: str, matrix: Array, columns: Sequence[Any] | None) -> None:
-    # One sum tells for all entries; it may overflow, so it only ever acquits. A BLAS product would
-    # start threads for it, and wait for them where others are at work.
+    # One sum tells for all entries. A BLAS product would start threads for it, and wait for them
+    # where others are at work.
     if matrix.flags.forc:
         flat = matrix.ravel(order="K")
         total = np.einsum("i,i->", flat, flat)
@@ -192,14 +215,17 @@ def _check_finite(name: str, matrix: Array, columns: Sequence[Any] | None) -> No
         total = np.einsum("ij,ij->", matrix, matrix)
     if math.isfinite(total):
         return
-    bad = np.argwhere(~np.isfinite(matrix))
-    if len(bad):
-        row, column = (int(i) for i in bad[0])
-        called = f"column {column}" if columns is None else f"column {str(columns[column])!r}"
-        raise ValueError(
-            f"{name} must be finite, got {matrix[row, column]} in row {row}, {called}: "
-            "drop or fill such entries"
-        )
+    bad = ~np.isfinite(matrix)
+    largest = bad if bad.any() else np.abs(matrix)  # finite ones whose squares add up to infinity
+    row, column = (int(i) for i in np.unravel_index(largest.argmax(), matrix.shape))
+    called = f"column {column}" if columns is None else f"column {str(columns[column])!r}"
+    what, remedy = "finite", "drop or fill"
+    if not bad.any():
+        what, remedy = "small enough to be squared", "rescale"
+    raise ValueError(
+        f"{name} must be {what}, got {matrix[row, column]} in row {row}, {called}: "
+        f"{remedy} such entries"
+    )
 
 
 def _check_width(

@@ -54,7 +54,7 @@ class Outcomes:
             # A click is as welcome as 1.0.
             if isinstance(reward, bool | np.bool_):
                 reward = float(reward)
-            value = real("reward", reward)
+            value = real(f"the reward of {key!r}", reward)
             before = self._known(key)
             if before is None:
                 before = new.setdefault(key, value)
@@ -87,7 +87,7 @@ class Outcomes:
         if before is not None:
             return before
         name, _, number = key.rpartition("-")
-        if name == self.name and number.isdigit() and 1 <= int(number) <= self.given:
+        if name == self.name and number.isdecimal() and 1 <= int(number) <= self.given:
             raise ValueError(
                 f"id {key!r} was told before, so long ago that its value is not remembered (the "
                 f"last {REMEMBERED} are): nothing was changed"

@@ -48,7 +48,7 @@ def pack(decider: Decider) -> bytes:
         "penalty": state.ridge.penalty,
         "observations": state.ridge.n,
         "columns": decider.columns,
-        "subspace_names": decider.subspace.names,
+        "subspace_names": decider.subspace.names and [*map(str, decider.subspace.names)],
         "sources": sorted(decider._sources),
         "span_checked": decider._span_checked,
         "random": decider._rng.bit_generator.state,
@@ -75,16 +75,33 @@ def pack(decider: Decider) -> bytes:
 
 def load(path: str | os.PathLike[str], strategy: LinearStrategy | None) -> Decider:
     """Return the decider in a file."""
+    arrays = _read(path)
+    try:
+        return _made_of(arrays, strategy, path)
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"path must be a whole saved decider, {str(path)!r} lacks part of its content: {error}"
+        ) from error
+
+
+def _made_of(
+    arrays: dict[str, Any], strategy: LinearStrategy | None, path: str | os.PathLike[str]
+) -> Decider:
     from projbandits.online.decider import Decider
 
-    arrays = _read(path)
     meta = json.loads(arrays["meta"].tobytes())
     basis, names = arrays["subspace"], meta["subspace_names"]
     subspace = Subspace(basis, None if names is None else tuple(names))
     files = meta["log_files"]
     decider = Decider(_strategy(meta, strategy, path), subspace=subspace, log=files is not None)
     decider.columns = None if meta["columns"] is None else tuple(meta["columns"])
-    ridge = Ridge(meta["penalty"], meta["observations"], arrays["factor"])
+    factor = arrays["factor"]
+    if factor.shape != (subspace.ambient + 1,) * 2 or not np.isfinite(factor).all():
+        raise ValueError(
+            f"path must be a whole saved decider, {str(path)!r} is damaged: its estimate is not "
+            f"one of {subspace.ambient} features"
+        )
+    ridge = Ridge(meta["penalty"], meta["observations"], factor)
     decider._state = decider._state._replace(step=meta["step"], ridge=ridge)
     decider._sources = set(meta["sources"])
     decider._span_checked = meta["span_checked"]
@@ -92,6 +109,7 @@ def load(path: str | os.PathLike[str], strategy: LinearStrategy | None) -> Decid
     outcomes = decider._outcomes
     outcomes.name, outcomes.given = meta["name"], meta["given"]
     for x, values in zip(arrays["pending_arms"], arrays["pending_values"].tolist(), strict=True):
+        x.flags.writeable = False
         decision = _decision(outcomes.name, x, values)
         outcomes.pending[decision.id] = decision.lean()
     for number, value in zip(arrays["told"].tolist(), arrays["told_values"].tolist(), strict=True):
