@@ -1,6 +1,7 @@
 """Arm effects: the structured belief against a ridge with one more coordinate for each arm."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy import stats
 import projbandits as pb
 from projbandits.ridge import Ridge
 from projbandits.simulation import CompiledRule
-from projbandits.strategies.effects import CAUTION, LEAN, RATIOS, Effects
+from projbandits.strategies.effects import CAUTION, LEAN, LOOSER, Effects
 from projbandits.testing import check_strategy
 from tests import naive
 
@@ -20,7 +21,7 @@ def told(ratio: float, noise: float, n: int = 25, seed: int = 0) -> tuple[Effect
     """Return what is known after some pulls, and each pull's arm and return."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(K, D))
-    effects = Effects(X, 0.3, np.zeros(K, np.int64), np.zeros(K), 0.0, ratio, noise)
+    effects = Effects(X, 0.3, 0.3, np.zeros(K, np.int64), np.zeros(K), 0.0, ratio, noise)
     pulls = []
     for _ in range(n):
         i = int(rng.integers(K - 1))  # the last arm is never pulled
@@ -63,13 +64,15 @@ def test_the_likelihood_is_that_of_the_returns() -> None:
         shape = np.eye(len(rows)) + X @ X.T / effects.penalty + ratio * Z @ Z.T
         return float(stats.multivariate_normal(cov=variance * shape).logpdf(pulls[:, 1]))
 
-    ratios = [0.0, 0.3, 2.0]
-    ours = [effects.likelihood(ratio) for ratio in ratios]
-    theirs = [direct(ratio, variance) for ratio, (variance, _) in zip(ratios, ours, strict=True)]
-    fits = np.array([fit for _, fit in ours])
-    np.testing.assert_allclose(fits - fits[0], np.array(theirs) - theirs[0], rtol=1e-8)
-    for ratio, (variance, _) in zip(ratios, ours, strict=True):  # and no other variance fits better
+    def best(ratio: float) -> float:
+        shape = np.eye(len(rows)) + X @ X.T / effects.penalty + ratio * Z @ Z.T
+        variance = float(pulls[:, 1] @ np.linalg.solve(shape, pulls[:, 1])) / len(rows)
         assert direct(ratio, variance) >= max(direct(ratio, f * variance) for f in (0.99, 1.01))
+        return direct(ratio, variance)
+
+    ratios = [0.0, 0.3, 2.0]
+    fits = [effects.likelihood(ratio)[1] for ratio in ratios]
+    np.testing.assert_allclose(np.diff(fits), np.diff([best(r) for r in ratios]), rtol=1e-8)
     given = [effects.likelihood(ratio, noise=0.4)[1] for ratio in ratios]
     expected = [direct(ratio, 0.16) for ratio in ratios]
     np.testing.assert_allclose(np.diff(given), np.diff(expected), rtol=1e-8)
@@ -85,14 +88,88 @@ def test_what_is_told_is_taken() -> None:
     assert sigma.noise == 0.2
 
 
-def test_an_estimated_tau_leans_on_its_posterior() -> None:
+def test_the_variance_is_what_is_left_over_the_free_observations_and_a_standard_error() -> None:
+    effects, pulls = told(1.0, noise=0.4)
+    rows = pulls[:, 0].astype(int)
+    X, Z = effects.features[rows], np.eye(K)[rows]
+    V = X.T @ np.linalg.solve(np.eye(len(rows)) + 2.0 * Z @ Z.T, X) + effects.penalty * np.eye(D)
+    shape = np.eye(len(rows)) + X @ X.T / effects.penalty + 2.0 * Z @ Z.T
+    left = float(pulls[:, 1] @ np.linalg.solve(shape, pulls[:, 1]))
+    free = len(rows) - D + effects.penalty * float(np.trace(np.linalg.inv(V)))
+    expected = left / free * (1 + math.sqrt(2 / free))
+    assert effects.likelihood(2.0)[0] == pytest.approx(expected)
+
+
+def test_an_estimated_tau_is_a_quantile_of_its_posterior() -> None:
+    # By a fine grid and half-Cauchy density; the coarse one is good to a few per cent.
     effects, _ = told(1.0, noise=0.4)
-    fits = np.array([effects.likelihood(r * r)[1] for r in RATIOS])
-    chances = np.exp(fits - fits.max()) / np.exp(fits - fits.max()).sum()
-    mean = (chances * RATIOS).sum()
-    deviation = math.sqrt((chances * (RATIOS - mean) ** 2).sum())
-    expected = CAUTION * (mean + LEAN * deviation)
-    assert math.sqrt(effects.fitted(None, None).ratio) == pytest.approx(expected)
+    fine = np.geomspace(0.01, 300.0, 3000)
+    fits = np.array([effects.likelihood(r * r)[1] for r in fine])
+    chances = np.exp(fits - fits.max()) * fine / (1 + fine**2)
+    quantile = np.interp(LEAN, chances.cumsum() / chances.sum(), fine)
+    found = effects.fitted(None, None)
+    assert math.sqrt(found.ratio) == pytest.approx(CAUTION * quantile, rel=0.1)
+
+
+@pytest.mark.parametrize("told_effect", [None, 0.8])
+def test_estimates_do_not_depend_on_the_unit_of_returns(told_effect: float | None) -> None:
+    effects, _ = told(1.0, noise=0.4)
+    unit = 1000.0
+    large = replace(effects, sums=unit * effects.sums, squares=unit**2 * effects.squares)
+    one = effects.fitted(told_effect, None)
+    other = large.fitted(told_effect and unit * told_effect, None)
+    assert (other.ratio, other.penalty) == pytest.approx((one.ratio, one.penalty))
+    assert other.noise == pytest.approx(unit * one.noise)
+
+
+def test_the_noise_is_estimated_on_the_high_side() -> None:
+    # 200 worlds without effects and few observations: the root mean square of the estimate is not
+    # below the noise of 0.5 at any of these steps.
+    rng = np.random.default_rng(0)
+    squares: dict[int, list[float]] = {3: [], 12: [], 24: []}
+    for _ in range(200):
+        X, theta = rng.uniform(-1, 1, size=(15, 4)), rng.uniform(-1, 1, size=4)
+        effects = Effects.prior(X, 0.1, None, None)
+        for t in range(1, 25):
+            i = int(rng.integers(15))
+            effects = effects.update(i, float(X[i] @ theta + 0.5 * rng.normal()))
+            if effects.refit_due:
+                effects = effects.fitted(None, None)
+            if t in squares:
+                squares[t].append(effects.noise**2)
+    for found in squares.values():
+        assert math.sqrt(np.mean(found)) > 0.5
+
+
+def test_the_penalty_is_looser_than_the_ridge_and_than_returns_ask_for() -> None:
+    effects, pulls = told(1.0, noise=0.4)
+    assert Effects.prior(effects.features, 0.3, None, None).penalty == pytest.approx(0.03)
+    found = effects.fitted(None, 0.01)
+    length = np.mean([f @ f for f in effects.features])
+    alone = 0.01**2 * length / np.mean(pulls[:, 1] ** 2)
+    assert found.penalty == pytest.approx(LOOSER * alone)
+    assert effects.fitted(None, 100.0).penalty == pytest.approx(LOOSER * 0.3)
+
+
+def test_returns_of_nothing_but_zeros_change_no_scale() -> None:
+    effects = Effects.prior(np.eye(2), 1.0, None, None)
+    seen = effects.update(0, 0.0)
+    assert (seen.fitted(None, None).ratio, seen.fitted(None, None).noise) == (effects.ratio, 1.0)
+
+
+def test_thompson_sampling_draws_from_the_belief() -> None:
+    # 20,000 draws: shares within five standard errors of those of the belief's own covariance.
+    effects, _ = told(0.5, noise=0.4)
+    strategy = pb.ProjectedTS(arm_effects=0.4)
+    U = pb.Subspace.coordinates([0, 1], D)
+    state = strategy.init(pb.FiniteArms(effects.features), U)._replace(effects=effects)
+    rng = np.random.default_rng(1)
+    shares = strategy.shares(state, pb.FiniteArms(effects.features), rng, draws=20_000)
+    belief = strategy.effect_belief(state, effects.features)
+    covariance = belief.target @ belief.covariance @ belief.target.T + np.diag(belief.own)
+    drawn = rng.multivariate_normal(belief.mean, covariance, size=20_000).argmax(axis=1)
+    expected = np.bincount(drawn, minlength=K) / 20_000
+    np.testing.assert_allclose(shares, expected, atol=5 * math.sqrt(2 * 0.25 / 20_000))
 
 
 def test_tau_and_sigma_are_found_where_there_is_enough_to_see() -> None:
@@ -101,12 +178,14 @@ def test_tau_and_sigma_are_found_where_there_is_enough_to_see() -> None:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(60, 3))
     means = X @ [1.0, 2.0, 3.0] + 0.8 * rng.normal(size=60)
-    effects = Effects.prior(X, 1.0, None, None)
-    for i in np.repeat(np.arange(60), 20):
-        effects = effects.update(int(i), means[i] + 0.4 * rng.normal())
-    found = effects.fitted(None, None)
-    assert found.noise == pytest.approx(0.4, rel=0.1)
-    assert math.sqrt(found.ratio) * found.noise == pytest.approx(CAUTION * 0.8, rel=0.4)
+    pulls = np.repeat(np.arange(60), 20)
+    for noise in (0.4, 0.02):
+        effects = Effects.prior(X, 1.0, None, None)
+        for i in pulls:
+            effects = effects.update(int(i), means[i] + noise * rng.normal())
+        found = effects.fitted(None, None).fitted(None, None)  # lambda follows sigma once later
+        assert found.noise == pytest.approx(noise, rel=0.1)
+        assert math.sqrt(found.ratio) * found.noise == pytest.approx(CAUTION * 0.8, rel=0.4)
 
 
 def test_scales_are_estimated_at_steps_that_double() -> None:
@@ -130,6 +209,8 @@ STRATEGIES = [
     pb.REGRET(arm_effects=0.4),
     pb.UE(arm_effects="auto"),
     pb.ProjectedUE(arm_effects="auto"),
+    pb.DirectedIDS(arm_effects="auto"),
+    pb.ProjectedTS(arm_effects=0.4),
 ]
 
 
@@ -145,11 +226,7 @@ def test_both_engines_choose_the_same_arms(problem: pb.problems.Problem) -> None
     np.testing.assert_allclose(fast.regret, slow.regret, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "strategy",
-    [*STRATEGIES, pb.DirectedIDS(arm_effects="auto"), pb.ProjectedTS(arm_effects=0.4)],
-    ids=repr,
-)
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
 def test_every_strategy_conforms_with_arm_effects(strategy: pb.Strategy) -> None:
     arms = pb.FiniteArms(np.random.default_rng(0).normal(size=(5, 3)))
     check_strategy(strategy, sets=[arms])
@@ -190,15 +267,16 @@ def test_engines_without_them_say_so() -> None:
     problem = pb.problems.random_arms(d=3, arms=5, u=2)
     for strategy, engine, why in (
         (pb.GENTRY(arm_effects="auto"), "events", "arm effects need every step"),
-        (pb.DirectedIDS(arm_effects="auto"), "compiled", "no compiled rule for arm effects"),
         (Own(arm_effects="auto"), "compiled", "no compiled rule for arm effects"),
     ):
         with pytest.raises(ValueError, match=why):
             pb.simulate(problem, strategy, trials=1, horizon=5, engine=engine, progress=False)
-    result = pb.simulate(
-        problem, pb.DirectedIDS(arm_effects="auto"), trials=1, horizon=5, progress=False
-    )
-    assert result.engines == ("reference",)
+    ball = pb.problems.random_theta(pb.Ball(2), u=1)
+    for refused in (pb.EIIDS(arm_effects="auto"), pb.GENTRY(arm_effects=1.0)):
+        with pytest.raises(ValueError, match="arm_effects needs finitely many arms, got Ball"):
+            pb.simulate(ball, refused, trials=1, horizon=5, progress=False)
+        with pytest.raises(ValueError, match="arm effects need finitely many arms"):
+            pb.simulate(ball, refused, trials=1, horizon=5, engine="compiled", progress=False)
 
 
 def test_bad_input() -> None:
@@ -207,7 +285,7 @@ def test_bad_input() -> None:
         pb.GENTRY(arm_effects=1.0).init(pb.Ball(2), U)
     with pytest.raises(ValueError, match="arm_effects must be positive, got -1"):
         pb.GENTRY(arm_effects=-1.0)
-    with pytest.raises(ValueError, match="arm_effects must be one of 'auto', got 'yes'"):
+    with pytest.raises(ValueError, match="must be 'auto' or a positive number, got 'yes'"):
         pb.GENTRY(arm_effects="yes")
     with pytest.raises(ValueError, match="not proven for arm_effects"):
         pb.DirectedIDS(radius="published", arm_effects=1.0)
@@ -215,4 +293,9 @@ def test_bad_input() -> None:
     state = strategy.init(pb.FiniteArms(np.eye(2)), U)
     with pytest.raises(ValueError, match="the same arms at every step, got 1 after 2"):
         strategy.select(state, pb.FiniteArms(np.eye(2)[:1]), np.random.default_rng(0))
+    with pytest.raises(ValueError, match="or others"):
+        strategy.select(state, pb.FiniteArms(np.eye(2)[::-1]), np.random.default_rng(0))
+    for index in (None, -1, 2):
+        with pytest.raises(ValueError, match="an index of the 2 arms that have effects"):
+            strategy.update(state, pb.Arm(np.array([1.0, 0.0]), index), 1.0)
     assert repr(pb.EIIDS(noise=0.5, arm_effects="auto")) == "EIIDS(noise=0.5, arm_effects='auto')"

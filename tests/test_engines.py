@@ -36,6 +36,7 @@ BELIEVING: list[LinearStrategy] = [
     pb.EIIDS(noise=0.2, ridge=1.0),
     pb.EIRatio(horizon=200),
     pb.DirectedIDS(),
+    pb.DirectedIDS(radius="published"),
     pb.DirectedIDS(radius="published", bound=2.0, noise=0.4, ridge=2.0),
     pb.ProjectedTS(),
 ]
@@ -59,6 +60,7 @@ FINITE: dict[str, Problem] = {
     "wine": pb.problems.wine(arms=40),
     "twins": given(TWINS),
     "zero-arm": given(np.vstack([np.zeros(3), np.eye(3)])),
+    "best-arm-of-zeros": given(np.vstack([-np.eye(3)[:2], np.zeros(3), np.eye(3)[2]]), noise=0.3),
     "k-below-d": given(PLANE),
     "single": given([[1.0, 2.0, 0.0]], pb.Subspace.span([[1.0], [2.0], [0.0]])),
 }

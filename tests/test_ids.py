@@ -163,6 +163,67 @@ def test_eiratio_takes_the_best_ratio_that_is_repaid_and_ends_greedy() -> None:
     )
 
 
+def test_eiratio_is_greedy_where_no_arm_repays_and_the_best_tells_nothing() -> None:
+    # The best arm has no features, so it tells nothing and its information is zero.
+    X = np.array([[-1.0, 0.0, 0.5], [0.0, -1.0, -0.5], [0.0, 0.0, 0.0], [-0.5, -0.5, 0.3]])
+    problem = pb.problems.instance(
+        X, theta=[1.0, 1.0, 0.2], subspace=pb.Subspace.coordinates([0, 1], 3), noise=0.3
+    )
+    for engine in ("reference", "compiled"):
+        result = pb.simulate(
+            problem,
+            pb.EIRatio(horizon=300),
+            trials=5,
+            horizon=300,
+            engine=engine,
+            progress=False,
+        )
+        assert result.found_best is not None
+        assert result.found_best.all()
+
+
+def test_where_all_is_sure_both_engines_are_greedy() -> None:
+    # Without noise the chances of other arms fall below the smallest numbers.
+    problem = pb.problems.random_arms(d=3, arms=6, u=1, noise=0.0)
+    size = {"trials": 20, "horizon": 300, "checkpoints": np.arange(1, 301), "progress": False}
+    strategies = [pb.EIRatio(horizon=300), pb.EIIDS()]
+    slow, fast = (
+        pb.simulate(problem, strategies, engine=engine, **size)  # type: ignore[arg-type]
+        for engine in ("reference", "compiled")
+    )
+    np.testing.assert_allclose(fast.regret, slow.regret, atol=1e-9)
+    assert (np.diff(slow.regret[:, :, 100:]) == 0).mean() > 0.95
+
+
+def test_an_arm_that_is_not_plausible_is_not_the_widest() -> None:
+    # Arm 2 is by far the widest, and so far behind that it cannot be better.
+    belief = Belief(
+        mean=np.array([0.0, -1.0, -50.0]),
+        target=np.diag([1.0, 1.0, 10.0]),
+        seen=np.eye(3),
+        covariance=np.eye(3),
+        own=np.zeros(3),
+        noise=1.0,
+    )
+    assert directed(belief, 2.0).info[2] == 0.0
+    assert directed(belief, 2.0).info[1] > 0.0
+    assert directed(belief, 20.0).info[2] > directed(belief, 20.0).info[1]
+
+
+def test_draws_have_the_belief_as_their_distribution() -> None:
+    # 40,000 draws: covariances to five standard errors of the largest, and the mean likewise.
+    strategy = pb.ProjectedTS(noise=0.5)
+    arms, U = pb.FiniteArms([[1.0, 0.2], [0.3, 2.0]]), pb.Subspace.coordinates([0], d=2)
+    state = strategy.init(arms, U)
+    for i, r in ((0, 1.0), (1, -1.0), (0, 0.5)):
+        state = strategy.update(state, arms.arm(i), r)
+    drawn = strategy.draws(state, np.random.default_rng(0).standard_normal((40_000, 2)))
+    deviation = 0.5 * math.sqrt(state.ridge.inverse[0, 0])
+    assert drawn[:, 0].mean() == pytest.approx(state.ridge.theta[0], abs=5 * deviation / 200)
+    assert drawn[:, 0].std() == pytest.approx(deviation, rel=5 / math.sqrt(2 * 40_000))
+    assert (drawn[:, 1] == 0).all()
+
+
 @pytest.mark.parametrize("noise", [0.1, 0.5, 3.0])
 @pytest.mark.parametrize("n", [4, 30, 1000])
 def test_the_noise_is_estimated_on_the_high_side(noise: float, n: int) -> None:

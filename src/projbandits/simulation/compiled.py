@@ -15,7 +15,6 @@ from projbandits.problems import Bernoulli, Gaussian, Uniform, World
 from projbandits.results import FOUND_BEST_SHARE, FOUND_BEST_WINDOW
 from projbandits.simulation.records import Record
 from projbandits.simulation.rules import (
-    WITH_EFFECTS,
     CompiledRule,
     loop_of,
     rule_of,
@@ -52,7 +51,9 @@ def why_not(world: World, strategy: Strategy) -> str | None:
     family, offered = unchanged_family(strategy), hasattr(strategy, "compiled_rule")
     if family is None and not offered:
         return f"{type(strategy).__name__} offers no compiled_rule"
-    if strategy.arm_effects is not None and (offered or family not in WITH_EFFECTS):
+    if strategy.arm_effects is not None and not isinstance(world.arms, FiniteArms):
+        return "arm effects need finitely many arms"
+    if strategy.arm_effects is not None and offered:
         return f"{type(strategy).__name__} has no compiled rule for arm effects"
     return None
 
@@ -130,7 +131,7 @@ def _with_effects(tables: Tables, strategy: LinearStrategy, rule: CompiledRule) 
     basis = tables.basis(rule.basis)
     return (
         effect_view(prior.penalty, prior.ratio, prior.noise, learn, aim[1], basis, rule.parameters),
-        prior.penalty,
+        strategy.ridge,
         -1.0 if tau is None else tau,
         0.0 if sigma is None else sigma,
         np.zeros(K),

@@ -16,9 +16,6 @@ from projbandits.strategies.ellipsoid import Ellipsoidal
 from projbandits.strategies.greedy import EpsilonGreedy
 from projbandits.strategies.ids import Believing, normal_table
 
-WITH_EFFECTS = (EpsilonGreedy, Ellipsoidal, EIIDS, EIRatio)
-"""The families that have compiled rules for arm effects."""
-
 
 class CompiledRule(NamedTuple):
     """How a strategy of your own chooses, for the compiled loop.
@@ -108,24 +105,33 @@ def loop_of(function: Callable[..., Any], kind: str) -> Any:
 
     The kind is "finite" arms, finite arms with "effects", or a "convex" set.
     """
-    from projbandits.simulation.kernels import convex, effects, ids_points, ids_rules, rules, steps
+    from projbandits.simulation.kernels import (
+        convex,
+        effect_rules,
+        ids_points,
+        ids_rules,
+        rules,
+        steps,
+    )
 
     own = {
         (EpsilonGreedy.select, "finite"): rules.greedy_steps,
-        (EpsilonGreedy.select, "effects"): effects.greedy_effects,
+        (EpsilonGreedy.select, "effects"): effect_rules.greedy_effects,
         (EpsilonGreedy.select, "convex"): rules.greedy_points,
         (Ellipsoidal.select, "finite"): rules.optimistic_steps,
-        (Ellipsoidal.select, "effects"): effects.optimistic_effects,
+        (Ellipsoidal.select, "effects"): effect_rules.optimistic_effects,
         (Ellipsoidal.select, "convex"): rules.optimistic_points,
         (EIIDS.prospect, "finite"): ids_rules.eiids_steps,
-        (EIIDS.prospect, "effects"): effects.eiids_effects,
+        (EIIDS.prospect, "effects"): effect_rules.eiids_effects,
         (EIIDS.prospect, "convex"): ids_points.eiids_points,
         (EIRatio.select, "finite"): ids_rules.eiratio_steps,
-        (EIRatio.select, "effects"): effects.eiratio_effects,
+        (EIRatio.select, "effects"): effect_rules.eiratio_effects,
         (EIRatio.select, "convex"): ids_points.eiratio_points,
         (DirectedIDS.prospect, "finite"): ids_rules.directed_steps,
+        (DirectedIDS.prospect, "effects"): effect_rules.directed_effects,
         (DirectedIDS.prospect, "convex"): ids_points.directed_points,
         (ProjectedTS.select, "finite"): ids_rules.thompson_steps,
+        (ProjectedTS.select, "effects"): effect_rules.thompson_effects,
         (ProjectedTS.select, "convex"): ids_points.thompson_points,
     }
     if (function, kind) in own:

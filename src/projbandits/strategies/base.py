@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkab
 
 import numpy as np
 
-from projbandits._checks import Array, one_of, positive
+from projbandits._checks import Array, positive
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.ridge import Ridge
 from projbandits.strategies.belief import Belief
@@ -116,7 +116,11 @@ class LinearStrategy(ABC):
     def __post_init__(self) -> None:
         object.__setattr__(self, "ridge", positive("ridge", self.ridge))
         if isinstance(self.arm_effects, str):
-            one_of("arm_effects", self.arm_effects, ("auto",))
+            if self.arm_effects != "auto":
+                raise ValueError(
+                    f"arm_effects must be 'auto' or a positive number, got {self.arm_effects!r}"
+                )
+            object.__setattr__(self, "arm_effects", "auto")
         elif self.arm_effects is not None:
             tau = positive("arm_effects", self.arm_effects)
             object.__setattr__(self, "arm_effects", tau)
@@ -144,8 +148,11 @@ class LinearStrategy(ABC):
         ridge = state.ridge.update(self.learnt(state, arm.x), observed)
         effects = state.effects
         if effects is not None:
-            if arm.index is None:
-                raise ValueError(f"arm must have an index where arms have effects, got {arm!r}")
+            if arm.index is None or not 0 <= arm.index < len(effects.pulls):
+                raise ValueError(
+                    f"arm must have an index of the {len(effects.pulls)} arms that have effects, "
+                    f"got {arm!r}"
+                )
             effects = effects.update(arm.index, observed)
             if effects.refit_due:
                 effects = effects.fitted(*self.known_scales)
@@ -164,10 +171,10 @@ class LinearStrategy(ABC):
     def effect_belief(self, state: State, X: Array) -> Belief:
         """Return what is believed of all arms, the rows of X, where arms have effects."""
         assert state.effects is not None
-        if len(X) != len(state.effects.pulls):
+        if not np.array_equal(self.learnt(state, X), state.effects.features):
             raise ValueError(
                 f"arm_effects needs the same arms at every step, got {len(X)} after "
-                f"{len(state.effects.pulls)}: leave it out, or offer all"
+                f"{len(state.effects.pulls)}, or others: leave it out, or offer all in their order"
             )
         return state.effects.belief(
             X if self.aims_at == "return" else np.einsum("ij,jk->ik", X, state.projection)

@@ -73,7 +73,10 @@ class DirectedIDS(InformationDirected):
         one_of("radius", self.radius, RADII)
         object.__setattr__(self, "bound", positive("bound", self.bound))
         if self.radius == "published" and self.arm_effects is not None:
-            raise ValueError("radius 'published' is not proven for arm_effects: leave one out")
+            raise ValueError(
+                f"radius 'published' is not proven for arm_effects, got {self.arm_effects!r}: "
+                "leave one of them out"
+            )
 
     def reach(self, state: State) -> float:
         """Return the confidence radius in standard deviations."""
@@ -81,10 +84,9 @@ class DirectedIDS(InformationDirected):
         if self.radius == "practical":
             return math.sqrt(log_t / 2)
         ridge = state.ridge
-        grown = float(np.linalg.slogdet(ridge.precision / ridge.penalty)[1])
-        return math.sqrt(4 * log_t + grown) + math.sqrt(ridge.penalty) * self.bound / self.sigma(
-            state
-        )
+        grown = -2 * float(np.log(np.diag(ridge.root)).sum()) - ridge.d * math.log(ridge.penalty)
+        wide = math.sqrt(4 * log_t + max(grown, 0.0))  # below 0 it is rounding
+        return wide + math.sqrt(ridge.penalty) * self.bound / self.sigma(state)
 
     def prospect(self, state: State, belief: Belief) -> Prospect:
         """Return the gap and the information of each arm."""

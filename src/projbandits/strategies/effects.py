@@ -27,23 +27,33 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array
 from projbandits.strategies.belief import Belief
+from projbandits.strategies.noise import CAUTION as HIGH
+from projbandits.strategies.noise import LEAST_FREE
 
-RATIOS = np.concatenate([[0.0], np.geomspace(0.05, 5.0, 13)])
-"""The values of tau / sigma that are weighed against each other, all as likely beforehand."""
+RATIOS = np.concatenate([[0.0], np.geomspace(0.05, 100.0, 25)])
+"""The values of tau / sigma that are weighed against each other."""
 
-CAUTION, LEAN = 0.75, 1.0
-"""The estimate of tau is `CAUTION` times its posterior mean and `LEAN` standard deviations.
+PRIOR = RATIOS / (1.0 + RATIOS**2)
+PRIOR[0] = PRIOR[1]
+"""How likely each is beforehand: a half-Cauchy distribution, as RATIOS are even on a log scale."""
+
+CAUTION, LEAN = 0.75, 0.84
+"""The estimate of tau is `CAUTION` times this quantile of its posterior distribution.
 
 While few arms have been tried that leans high, so as not to settle early; later it asks for a
 little less exploration than the likelihood does.
 """
 
 LOOSER = 0.1
-"""Where arms have effects theta is held back by this much of the ridge.
+"""How much looser than usual theta is held back where arms have effects.
 
 What is common to all arms (a rating of six) may be many times the noise, and a belief that is sure
-of the contrary does not look at arms that it has not tried.
+of the contrary does not look at arms that it has not tried. So the penalty is at most this much of
+the ridge, and of the one at which features alone would explain returns as large as those seen.
 """
+
+ROUNDS = 8
+"""How often sigma is estimated anew where tau is known."""
 
 TINY = 1e-12
 """What is left of the squares when everything is explained is round-off."""
@@ -57,8 +67,10 @@ class Effects:
     ----------
     features : ndarray of shape (K, d)
         The arms as they are learnt on, f_i.
+    ridge : float
+        The ridge of the strategy.
     penalty : float
-        lambda.
+        lambda; see `LOOSER`.
     pulls, sums : ndarray of shape (K,)
         How often each arm was pulled, and the sum of what it returned.
     squares : float
@@ -70,6 +82,7 @@ class Effects:
     """
 
     features: Array
+    ridge: float
     penalty: float
     pulls: NDArray[np.int64]
     sums: Array
@@ -84,9 +97,9 @@ class Effects:
         """Return what is known before any observation, with tau and sigma where they are known."""
         K = len(features)
         sigma = 1.0 if noise is None else noise
-        ratio = _leaning(RATIOS, np.ones(len(RATIOS))) if effect is None else effect / sigma
+        ratio = leaning(np.ones(len(RATIOS))) if effect is None else effect / sigma
         pulls, sums = np.zeros(K, np.int64), np.zeros(K)
-        return cls(features, LOOSER * ridge, pulls, sums, 0.0, ratio**2, sigma)
+        return cls(features, ridge, LOOSER * ridge, pulls, sums, 0.0, ratio**2, sigma)
 
     @property
     def refit_due(self) -> bool:
@@ -111,16 +124,28 @@ class Effects:
         kept = (getattr(self, field.name) for field in fields(self))
         return Effects, tuple(kept)  # what follows from them is not kept
 
+    def _solved(self, ratio: float) -> tuple[Array, Array, float]:
+        """Return Q with Q Q^T = V^-1, Q^T V theta-hat, and log det V at rho = `ratio`.
+
+        From the rows of which V is the sum of squares, not from V.
+        """
+        seen = self.pulls > 0
+        n, s = self.pulls[seen], self.sums[seen]
+        weight = 1.0 / (1.0 + n * ratio)
+        d = self.features.shape[1]
+        rows = np.zeros((len(n) + d, d + 1))
+        rows[: len(n), :d] = np.sqrt(n * weight)[:, None] * self.features[seen]
+        rows[: len(n), d] = s * np.sqrt(weight / n)
+        np.fill_diagonal(rows[len(n) :], math.sqrt(self.penalty))
+        R: Array = np.asarray(np.linalg.qr(rows, mode="r"))
+        Q = scipy.linalg.solve_triangular(R[:d, :d], np.eye(d))
+        return Q, R[:d, d], 2.0 * float(np.log(np.abs(np.diag(R)[:d])).sum())
+
     @cached_property
     def _linear(self) -> tuple[Array, Array]:
         """V^-1 and theta-hat."""
-        weight = 1.0 / (1.0 + self.pulls * self.ratio)
-        seen = self.pulls > 0
-        f = self.features[seen]
-        V = (f.T * (self.pulls * weight)[seen]) @ f
-        V[np.diag_indices_from(V)] += self.penalty
-        inverse = np.linalg.inv(V)
-        return (inverse + inverse.T) / 2, inverse @ ((self.sums * weight)[seen] @ f)
+        Q, target, _ = self._solved(self.ratio)
+        return Q @ Q.T, Q @ target
 
     def belief(self, aims: Array) -> Belief:
         """Return the belief about <a_i, theta> + b_i, with a_i the rows of `aims`."""
@@ -138,26 +163,24 @@ class Effects:
         )
 
     def likelihood(self, ratio: float, noise: float | None = None) -> tuple[float, float]:
-        """Return the variance that fits best at rho = `ratio`, and the log-likelihood with it.
+        """Return sigma^2 at rho = `ratio`, on the high side, and the log-likelihood there.
 
-        The likelihood is that of the returns with theta and the effects integrated out, up to a
-        constant; at a given noise, the likelihood is with that.
+        The variance is what is not explained over the number of free observations, with a standard
+        error added, as in `strategies.noise`. The likelihood is that of the returns with theta and
+        the effects integrated out, up to a constant, at its best variance or at the given noise.
         """
         weight = 1.0 / (1.0 + self.pulls * ratio)
-        seen = self.pulls > 0
-        f = self.features[seen]
-        V = (f.T * (self.pulls * weight)[seen]) @ f
-        V[np.diag_indices_from(V)] += self.penalty
-        L = np.linalg.cholesky(V)
-        z = scipy.linalg.solve_triangular(L, (self.sums * weight)[seen] @ f, lower=True)
+        Q, z, grown = self._solved(ratio)
         rest = self.squares - ratio * float((self.sums**2 * weight).sum()) - float(z @ z)
-        variance = max(rest, TINY * self.squares) / self.n
-        grown = 2.0 * float(np.log(np.diag(L)).sum()) - float(np.log(weight).sum())
-        used = variance if noise is None else noise**2
-        return variance, -0.5 * (self.n * (math.log(used) + variance / used) + grown)
+        rest = max(rest, TINY * self.squares)
+        free = max(self.n - len(z) + self.penalty * float(np.vdot(Q, Q)), LEAST_FREE)
+        grown -= float(np.log(weight).sum())
+        used = rest / self.n if noise is None else noise**2
+        fit = -0.5 * (self.n * math.log(used) + rest / used + grown)
+        return rest / free * (1.0 + HIGH * math.sqrt(2.0 / free)), fit
 
     def fitted(self, effect: float | None, noise: float | None) -> Effects:
-        """Return the same observations with rho and sigma as told, or as the data has them.
+        """Return the same observations with rho, sigma and lambda as told, or as the data has them.
 
         Parameters
         ----------
@@ -167,19 +190,24 @@ class Effects:
         if self.squares == 0.0:
             return self
         if effect is not None:
-            if noise is None:
-                variance, _ = self.likelihood((effect / self.noise) ** 2)
-                noise = math.sqrt(variance)
-            return replace(self, ratio=(effect / noise) ** 2, noise=noise)
-        variances, fits = np.array([self.likelihood(r * r, noise) for r in RATIOS]).T
-        chances = np.exp(fits - fits.max())
-        if noise is None:
-            noise = math.sqrt(float(chances @ variances) / float(chances.sum()))
-        return replace(self, ratio=_leaning(RATIOS, chances) ** 2, noise=noise)
+            sigma = noise
+            if sigma is None:
+                sigma = math.sqrt(self.likelihood(0.0)[0])
+                for _ in range(ROUNDS):
+                    sigma = math.sqrt(self.likelihood((effect / sigma) ** 2)[0])
+            ratio = effect / sigma
+        else:
+            variances, fits = np.array([self.likelihood(r * r, noise) for r in RATIOS]).T
+            chances = np.exp(fits - fits.max()) * PRIOR
+            sigma = noise or math.sqrt(float(chances @ variances) / float(chances.sum()))
+            ratio = leaning(np.exp(fits - fits.max()))
+        length = float((self.features**2).sum(axis=1).mean())
+        alone = sigma**2 * length * self.n / self.squares
+        penalty = LOOSER * (min(self.ridge, alone) if alone > 0.0 else self.ridge)
+        return replace(self, ratio=ratio**2, noise=sigma, penalty=penalty)
 
 
-def _leaning(ratios: Array, chances: Array) -> float:
-    """Return `CAUTION` times mean and `LEAN` standard deviations of the ratios."""
-    chances = chances / chances.sum()
-    mean = float(chances @ ratios)
-    return CAUTION * (mean + LEAN * math.sqrt(max(float(chances @ ratios**2) - mean**2, 0.0)))
+def leaning(likelihoods: Array) -> float:
+    """Return `CAUTION` times the quantile `LEAN` of tau / sigma, with that likelihood of RATIOS."""
+    chances = likelihoods * PRIOR / (likelihoods @ PRIOR)
+    return CAUTION * float(np.interp(LEAN, chances.cumsum() - chances / 2, RATIOS))

@@ -18,6 +18,9 @@ from projbandits.strategies.ids import (
     first_largest,
 )
 
+SURE = 37.0
+"""So many deviations behind, an arm's chance of being better is below the smallest numbers."""
+
 
 def improvement(belief: Belief) -> Prospect:
     """Return gaps and information by the expected improvement over the greedy arm h.
@@ -37,8 +40,9 @@ def improvement(belief: Belief) -> Prospect:
     beyond = belief.target - belief.target[h]
     G = beyond @ belief.covariance
     s = deviations(belief, beyond, G, h)
-    unknown = s > 0
-    u = np.divide(behind, s, out=np.zeros_like(s), where=unknown)
+    u = np.divide(behind, s, out=np.full_like(s, np.inf), where=s > 0)
+    unknown = u < SURE
+    u[~unknown] = 0.0
     density = np.exp(-0.5 * u * u) / np.sqrt(2 * np.pi) * unknown
     delta = float((s * (density - u * ndtr(-u)))[unknown].sum())
 
@@ -50,6 +54,7 @@ def improvement(belief: Belief) -> Prospect:
     told += weight * own * (2 * np.einsum("ij,ij->i", G, belief.seen) + own)
     told[h] += own[h] * (own[h] * weight.sum() - 2 * weight @ (G @ belief.seen[h]))
     variance = return_variance(belief)
+    told = np.maximum(told, 0.0)
     info = np.divide(told, variance, out=np.zeros_like(told), where=variance > 0)
     return Prospect(h, delta + behind, info)
 
@@ -134,5 +139,6 @@ class EIRatio(Believing):
             return Choice(candidates.arm(h), 1.0)
         left = max(self.horizon - state.step, 0)
         repaid = left * info >= gaps - gaps[h]
-        best = first_largest(np.where(repaid, info / gaps, 0.0))
+        ratios = np.where(repaid, info / gaps, 0.0)
+        best = first_largest(ratios) if ratios.max() > 0 else h
         return Choice(candidates.arm(best), 1.0)

@@ -11,9 +11,10 @@ from typing import Any
 
 from numba import njit
 
-SOURCES = sorted(Path(__file__).parent.glob("*.py"))
+STRATEGIES = Path(__file__).parents[2] / "strategies"
+SOURCES = [*sorted(Path(__file__).parent.glob("*.py")), *sorted(STRATEGIES.glob("*.py"))]
 DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:12]
-"""What the kernels are made of; see `bind`."""
+"""What the kernels are made of, the strategies' constants among it; see `bind`."""
 
 GAUSSIAN, UNIFORM, BERNOULLI = 0, 1, 2
 LANES = 8

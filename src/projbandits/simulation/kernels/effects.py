@@ -14,19 +14,13 @@ from numba import njit
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
-from projbandits.simulation.kernels.common import LANES, argmax, bind, direction, observe, products
+from projbandits.simulation.kernels.common import LANES, direction, observe, products
 from projbandits.simulation.kernels.ids import Room, ids_room
-from projbandits.simulation.kernels.prospects import (
-    best_ratio,
-    promise,
-    quadratic,
-    two_actions,
-    weigh,
-)
-from projbandits.simulation.kernels.rules import greedy_rule, optimistic_rule
-from projbandits.strategies.effects import CAUTION, LEAN, RATIOS, TINY
+from projbandits.strategies.effects import CAUTION, LEAN, LOOSER, PRIOR, RATIOS, ROUNDS, TINY
+from projbandits.strategies.noise import CAUTION as HIGH
+from projbandits.strategies.noise import LEAST_FREE
 
-RATIO, NOISE, PULLS, SQUARES = 0, 1, 2, 3
+RATIO, NOISE, PULLS, SQUARES, PENALTY = 0, 1, 2, 3, 4
 
 
 class EffectView(NamedTuple):
@@ -42,8 +36,8 @@ class EffectView(NamedTuple):
         |f_j|^2_{V^-1}, the squared width of the features' part.
     weights : ndarray of shape (K,)
         1 / (1 + n_j rho).
-    scales : ndarray of shape (4,)
-        rho, sigma, the number of pulls, and the sum of the squares of the returns.
+    scales : ndarray of shape (5,)
+        rho, sigma, the number of pulls, the sum of the squares of the returns, and lambda.
     inverse, theta : ndarray of shape (d, d) and (d,)
         V^-1 and theta-hat.
     learn, learn_T, aim_T : ndarray of shape (K, d), (d, K), (d, K)
@@ -93,7 +87,7 @@ def effect_view(
         linear + ratio,
         linear,
         np.ones(K),
-        np.array([ratio, sigma, 0.0, 0.0]),
+        np.array([ratio, sigma, 0.0, 0.0, penalty]),
         np.eye(d) / penalty,
         np.zeros(d),
         *learn,
@@ -108,9 +102,9 @@ def effect_view(
 
 
 @njit(nogil=True, error_model="numpy")
-def assemble(penalty, ratio, learn, pulls, sums, V, b):  # type: ignore[no-untyped-def]
+def assemble(ratio, view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
     """Fill V and V theta-hat, and return the sum of s_i^2 / (1 + n_i rho)."""
-    d = b.size
+    d, learn, penalty = b.size, view.learn, view.scales[PENALTY]
     explained = 0.0
     for a in range(d):
         b[a] = 0.0
@@ -147,62 +141,96 @@ def factor(V):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, error_model="numpy")
-def likelihood(penalty, ratio, told_noise, view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
-    """Return the variance that fits best at rho, and the log-likelihood, as `Effects` has them."""
-    d = b.size
-    rest = view.scales[SQUARES] - ratio * assemble(penalty, ratio, view.learn, pulls, sums, V, b)
+def likelihood(ratio, told_noise, view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
+    """Return sigma^2 at rho = `ratio` and the log-likelihood, as `Effects` has them."""
+    d, n = b.size, view.scales[PULLS]
+    rest = view.scales[SQUARES] - ratio * assemble(ratio, view, pulls, sums, V, b)
     grown = factor(V)
     for a in range(d):
         for k in range(a):
             b[a] -= V[a, k] * b[k]
         b[a] /= V[a, a]
         rest -= b[a] * b[a]
+    rest = max(rest, TINY * view.scales[SQUARES])
     for i in range(pulls.size):
         grown += math.log(1.0 + pulls[i] * ratio)
-    n = view.scales[PULLS]
-    variance = max(rest, TINY * view.scales[SQUARES]) / n
-    used = told_noise * told_noise if told_noise > 0.0 else variance
-    return variance, -0.5 * (n * (math.log(used) + variance / used) + grown)
+    trace = 0.0
+    for column in range(d):  # L^-1, column by column, in b
+        for a in range(column, d):
+            b[a] = 1.0 if a == column else 0.0
+            for k in range(column, a):
+                b[a] -= V[a, k] * b[k]
+            b[a] /= V[a, a]
+            trace += b[a] * b[a]
+    free = max(n - d + view.scales[PENALTY] * trace, LEAST_FREE)
+    used = told_noise * told_noise if told_noise > 0.0 else rest / n
+    fit = -0.5 * (n * math.log(used) + rest / used + grown)
+    return rest / free * (1.0 + HIGH * math.sqrt(2.0 / free)), fit
 
 
 @njit(nogil=True, error_model="numpy")
-def refit(penalty, tau, told_noise, view, pulls, sums, V, b, fits):  # type: ignore[no-untyped-def]
-    """Estimate rho and sigma as `Effects.fitted` does; tau is negative where it is not known."""
+def refit(ridge, tau, told_noise, view, pulls, sums, V, b, fits):  # type: ignore[no-untyped-def]
+    """Estimate rho, sigma and lambda as `Effects.fitted` does; tau is negative if not known."""
     scales = view.scales
     if scales[SQUARES] == 0.0:
         return
     sigma = told_noise
     if tau >= 0.0:
         if told_noise <= 0.0:
-            told = (tau / scales[NOISE]) ** 2
-            variance, _ = likelihood(penalty, told, told_noise, view, pulls, sums, V, b)
+            sigma = math.sqrt(likelihood(0.0, told_noise, view, pulls, sums, V, b)[0])
+            for _ in range(ROUNDS):
+                rho = (tau / sigma) ** 2
+                sigma = math.sqrt(likelihood(rho, told_noise, view, pulls, sums, V, b)[0])
+        ratio = tau / sigma
+    else:
+        for r in range(RATIOS.size):
+            rho = RATIOS[r] * RATIOS[r]
+            fits[0, r], fits[1, r] = likelihood(rho, told_noise, view, pulls, sums, V, b)
+        variance = leaning(fits)
+        ratio = fits[0, 0]
+        if told_noise <= 0.0:
             sigma = math.sqrt(variance)
-        scales[RATIO], scales[NOISE] = (tau / sigma) ** 2, sigma
-        return
-    most = -np.inf
-    for r in range(RATIOS.size):
-        ratio = RATIOS[r] * RATIOS[r]
-        fits[0, r], fits[1, r] = likelihood(penalty, ratio, told_noise, view, pulls, sums, V, b)
-        most = max(most, fits[1, r])
-    total, mean, square, variance = 0.0, 0.0, 0.0, 0.0
-    for r in range(RATIOS.size):
-        chance = math.exp(fits[1, r] - most)
-        total += chance
-        mean += chance * RATIOS[r]
-        square += chance * RATIOS[r] * RATIOS[r]
-        variance += chance * fits[0, r]
-    mean /= total
-    ratio = CAUTION * (mean + LEAN * math.sqrt(max(square / total - mean * mean, 0.0)))
-    scales[RATIO] = ratio * ratio
-    scales[NOISE] = sigma if told_noise > 0.0 else math.sqrt(variance / total)
+    length = 0.0
+    for i in range(pulls.size):
+        for a in range(b.size):
+            length += view.learn[i, a] * view.learn[i, a]
+    alone = sigma * sigma * (length / pulls.size) * scales[PULLS] / scales[SQUARES]
+    scales[PENALTY] = LOOSER * (min(ridge, alone) if alone > 0.0 else ridge)
+    scales[RATIO], scales[NOISE] = ratio * ratio, sigma
 
 
 @njit(nogil=True, error_model="numpy")
-def invert(penalty, view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
+def leaning(fits):  # type: ignore[no-untyped-def]
+    """Return the variance by the chances of RATIOS, and as fits[0, 0] what `effects.leaning` does.
+
+    Row 0 of `fits` has the variances, row 1 the log-likelihoods; both are used up.
+    """
+    most = -np.inf
+    for r in range(RATIOS.size):
+        most = max(most, fits[1, r])
+    total, variance = 0.0, 0.0
+    for r in range(RATIOS.size):
+        fits[1, r] = math.exp(fits[1, r] - most) * PRIOR[r]
+        total += fits[1, r]
+        variance += fits[1, r] * fits[0, r]
+    below, r = 0.5 * fits[1, 0] / total, 0  # the chances up to the middle of that of ratio r
+    fits[0, 0] = RATIOS[0]
+    while below < LEAN and r + 1 < RATIOS.size:
+        r += 1
+        here = below + 0.5 * (fits[1, r - 1] + fits[1, r]) / total
+        part = min((LEAN - below) / (here - below), 1.0) if here > below else 1.0
+        fits[0, 0] = RATIOS[r - 1] + part * (RATIOS[r] - RATIOS[r - 1])
+        below = here
+    fits[0, 0] *= CAUTION
+    return variance / total
+
+
+@njit(nogil=True, error_model="numpy")
+def invert(view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
     """Make V^-1 anew, and with it V^-1 f_j and the features' widths."""
     d = b.size
     inverse, linear, across = view.inverse, view.linear, view.across
-    assemble(penalty, view.scales[RATIO], view.learn, pulls, sums, V, b)
+    assemble(view.scales[RATIO], view, pulls, sums, V, b)
     factor(V)
     for column in range(d):  # L^-1 first, in the lower half of the inverse
         for a in range(column, d):
@@ -230,7 +258,7 @@ def invert(penalty, view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
 
 def effect_steps(  # type: ignore[no-untyped-def]
     view,
-    penalty,
+    ridge,
     tau,
     told_noise,
     pulls,
@@ -287,8 +315,8 @@ def effect_steps(  # type: ignore[no-untyped-def]
         while 2 * top <= t:
             top *= 2
         if t == top or t == top + top // 2:
-            refit(penalty, tau, told_noise, view, pulls, sums, V, scratch, fits)
-            invert(penalty, view, pulls, sums, V, b)
+            refit(ridge, tau, told_noise, view, pulls, sums, V, scratch, fits)
+            invert(view, pulls, sums, V, b)
             for j in range(K):
                 weights[j] = 1.0 / (1.0 + pulls[j] * scales[RATIO])
         else:
@@ -330,64 +358,3 @@ def effect_steps(  # type: ignore[no-untyped-def]
             if due + 1 < checkpoints.size:
                 due += 1
     return best_plays / min(horizon, window)
-
-
-@njit(nogil=True, error_model="numpy")
-def improvement(h, view):  # type: ignore[no-untyped-def]
-    """Fill the gaps and the information by expected improvement over the greedy arm h."""
-    room, weights, across = view.room, view.weights, view.across
-    beyond, gaps, info, told = room.beyond, room.gaps, room.info, room.scratch
-    K, d = gaps.size, view.theta.size
-    ratio, sigma = view.scales[RATIO], view.scales[NOISE]
-    own_h = ratio * weights[h]
-    for a in range(d):
-        origin = view.aim_T[a, h] - (1.0 - weights[h]) * view.learn_T[a, h]
-        for j in range(K):
-            beyond[a, j] = view.aim_T[a, j] - (1.0 - weights[j]) * view.learn_T[a, j] - origin
-    quadratic(view.inverse, beyond, room.scratch, room.deviations)
-    for j in range(K):
-        gaps[j] = view.scores[h] - view.scores[j]
-        room.deviations[j] = math.sqrt(max(room.deviations[j] + ratio * weights[j] + own_h, 0.0))
-    factor = promise(h, sigma, room)
-    weigh(info, room)
-    quadratic(room.matrix, across, room.deviations, told)
-    own, tilt, total = room.deviations, 0.0, 0.0
-    for j in range(K):
-        own[j] = 0.0
-    for a in range(d):  # how each arm's lead depends on its own return, and on that of h
-        lean = 0.0
-        for j in range(K):
-            own[j] += beyond[a, j] * across[a, j]
-            lean += info[j] * beyond[a, j]
-        tilt += lean * across[a, h]
-    for j in range(K):
-        total += info[j]
-    for j in range(K):
-        w, effect = weights[j], ratio * weights[j]
-        told[j] = w * w * told[j] + info[j] * effect * (2.0 * w * own[j] + effect)
-    told[h] += own_h * (own_h * total - 2.0 * weights[h] * tilt)
-    for j in range(K):
-        info[j] = factor * told[j] / (view.squares[j] + 1.0)
-
-
-@njit(nogil=True, error_model="numpy")
-def eiids_with_effects(t, view, rng):  # type: ignore[no-untyped-def]
-    """Choose as `EIIDS.select` does."""
-    h = argmax(view.scores, view.lanes)
-    improvement(h, view)
-    j, p = two_actions(h, view.room)
-    return j if rng.random() < p else h
-
-
-@njit(nogil=True, error_model="numpy")
-def eiratio_with_effects(t, view, rng):  # type: ignore[no-untyped-def]
-    """Choose as `EIRatio.select` does; the third parameter is the horizon."""
-    h = argmax(view.scores, view.lanes)
-    improvement(h, view)
-    return best_ratio(h, max(view.parameters[2] - t, 0.0), view.room)
-
-
-greedy_effects = bind(effect_steps, "greedy_effects", allocates=False, rule=greedy_rule)
-optimistic_effects = bind(effect_steps, "optimistic_effects", allocates=False, rule=optimistic_rule)
-eiids_effects = bind(effect_steps, "eiids_effects", allocates=False, rule=eiids_with_effects)
-eiratio_effects = bind(effect_steps, "eiratio_effects", allocates=False, rule=eiratio_with_effects)

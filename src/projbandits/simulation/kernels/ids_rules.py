@@ -61,7 +61,7 @@ def _reach(t, view):  # type: ignore[no-untyped-def]
     if bound == 0.0:
         return sigma * math.sqrt(math.log(t) / 2.0)
     grown = root(view.inverse, view.room.matrix) - view.theta.size * math.log(penalty)
-    return sigma * math.sqrt(4.0 * math.log(t) + grown) + math.sqrt(penalty) * bound
+    return sigma * math.sqrt(4.0 * math.log(t) + max(grown, 0.0)) + math.sqrt(penalty) * bound
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)

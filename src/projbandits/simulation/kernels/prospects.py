@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from projbandits.strategies.ids import TIE
+from projbandits.strategies.improvement import SURE
 
 NEGLIGIBLE = 80.0
 """u^2 beyond the least: its density is less than 1e-17 of the largest, below rounding."""
@@ -67,7 +68,7 @@ def improvement(h, sigma, scores, widths, inside, room):  # type: ignore[no-unty
     weigh(room.info, room)
     quadratic(room.matrix, inside.across, room.deviations, room.scratch)
     for j in range(room.info.size):
-        room.info[j] = factor * room.scratch[j] / (1.0 + widths[j])
+        room.info[j] = factor * max(room.scratch[j], 0.0) / (1.0 + widths[j])
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
@@ -84,10 +85,10 @@ def promise(h, sigma, room):  # type: ignore[no-untyped-def]
         u[j] = gaps[j] / deviations[j] if deviations[j] > 0.0 and j != h else np.inf
     for j in range(gaps.size):
         least = min(least, u[j])
-    negligible = least * least + NEGLIGIBLE
+    negligible = min(least * least + NEGLIGIBLE, SURE * SURE)
     for j in range(gaps.size):
         square = u[j] * u[j]
-        weights[j] = math.exp(-0.5 * square) if square <= negligible < np.inf else 0.0
+        weights[j] = math.exp(-0.5 * square) if square <= negligible else 0.0
     for j in range(gaps.size):
         u[j] = deviations[j] * weights[j] * hidden(u[j])
     delta = 0.0
@@ -153,32 +154,51 @@ def directed(h, radius, scores, widths, inside, room):  # type: ignore[no-untype
 
     `radius` is in units of the deviations here, which lack the factor sigma.
     """
-    gaps, info, deviations, along = room.gaps, room.info, room.deviations, room.scratch
+    info, along = room.info, room.scratch
     _compare(h, scores, inside, room)
+    w = widest(h, radius, room)
+    for z in range(info.size):
+        along[z] = 0.0
+    for a in range(room.beyond.shape[0]):
+        step = room.beyond[a, w]
+        for z in range(info.size):
+            along[z] += step * inside.across[a, z]
+    correlate(w, widths, room)
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def widest(h, radius, room):  # type: ignore[no-untyped-def]
+    """Add to the gaps what may be hidden, and return the plausible arm that differs most widely.
+
+    The deviations of arms that are not plausible, and of h, become zero.
+    """
+    gaps, deviations = room.gaps, room.deviations
     deviations[h] = 0.0
-    delta, widest = 0.0, 0.0
+    delta, largest = 0.0, 0.0
     for j in range(gaps.size):
         above = radius * deviations[j] - gaps[j]
         delta = max(delta, above)
         if above >= 0.0:
-            widest = max(widest, deviations[j])
+            largest = max(largest, deviations[j])
         else:
             deviations[j] = 0.0
+    for j in range(gaps.size):
+        gaps[j] += delta
     w = 0
-    while deviations[w] < widest * (1.0 - TIE):
+    while deviations[w] < largest * (1.0 - TIE):
         w += 1
-    for z in range(gaps.size):
-        gaps[z] += delta
-        along[z] = 0.0
-    for a in range(room.beyond.shape[0]):
-        step = room.beyond[a, w]
-        for z in range(gaps.size):
-            along[z] += step * inside.across[a, z]
-    for z in range(gaps.size):
-        info[z] = 0.0
-        if widest > 0.0:
-            square = along[z] * along[z] / (deviations[w] * deviations[w] * (1.0 + widths[z]))
-            info[z] = -math.log1p(-square)
+    return w
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def correlate(w, widths, room):  # type: ignore[no-untyped-def]
+    """Fill the information about arm w's difference, by its covariances in `scratch`."""
+    square = room.deviations[w] * room.deviations[w]
+    for z in range(room.info.size):
+        room.info[z] = 0.0
+        if square > 0.0:
+            along = room.scratch[z] * room.scratch[z]
+            room.info[z] = -math.log1p(-along / (square * (1.0 + widths[z])))
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
@@ -215,6 +235,8 @@ def best_ratio(h, left, room):  # type: ignore[no-untyped-def]
         repaid = left * info[j] >= gaps[j] - gaps[h]
         ratios[j] = info[j] / gaps[j] if repaid else 0.0
         largest = max(largest, ratios[j])
+    if largest <= 0.0:
+        return h
     j = 0
     while ratios[j] < largest * (1.0 - TIE):
         j += 1
