@@ -28,7 +28,7 @@ LONGEST = 10**6
 STEPS = np.unique(np.geomspace(10, LONGEST, 31).round().astype(np.int64))
 KNOWN = (1000, 10_000, 100_000, LONGEST)
 """The horizons of the strategy that has to know it."""
-TRIALS = 48
+TRIALS = 40
 RESAMPLES = 500
 ENDS = (0.025, 0.975)
 
@@ -50,9 +50,13 @@ class ThreeArms:
 STRATEGIES: tuple[pb.Strategy, ...] = (
     pb.EIIDS(),
     pb.DirectedIDS(),
-    pb.ProjectedTS(),
-    pb.GENTRY(),
+    pb.DirectedIDS(radius="published"),
     pb.GENTRY(schedule="infinite"),
+    pb.GENTRY(),
+    pb.ProjectedTS(),
+    pb.ProjectedUE(),
+    pb.REGRET(),
+    pb.CURSE(),
     pb.UE(),
 )
 
@@ -115,22 +119,24 @@ def draw(folder: Path, share: float = 1.0) -> str:
     curves = [curve(repr(s), STEPS, regrets(s, STEPS, trials)) for s in STRATEGIES]
     known = [regrets(pb.EIRatio(horizon=n), np.array([n]), trials) for n in KNOWN]
     curves.insert(1, curve("EIRatio(horizon=n)", np.array(KNOWN), np.concatenate(known, axis=2)))
-    _, ax = plt.subplots(figsize=(6.5, 4.6), layout="constrained", dpi=150)
+    _, ax = plt.subplots(figsize=(7.6, 4.6), layout="constrained", dpi=150)
     lines = ["| strategy | exponent (95 %) | regret at n = 10^6 |", "|---|---:|---:|"]
     for i, found in enumerate(curves):
         b, low, high = found.exponent
+        colours, styles = len(plots.COLOURS), len(plots.LINES)
+        colour, style = plots.COLOURS[i % colours], plots.LINES[(i + i // colours) % styles]
         (line,) = ax.plot(found.steps, found.regret, label=f"{found.label}: $n^{{{b:.2f}}}$")
-        line.set(color=plots.COLOURS[i], linestyle=plots.LINES[i])
+        line.set(color=colour, linestyle=style, marker="o" if len(found.steps) < 10 else None)
         ends = np.quantile(found.resampled, ENDS, axis=0)
-        ax.fill_between(found.steps, *ends, color=plots.COLOURS[i], alpha=0.2, linewidth=0)
+        ax.fill_between(found.steps, *ends, color=colour, alpha=0.15, linewidth=0)
         lines.append(
             f"| `{found.label}` | {b:.2f} ({low:.2f} to {high:.2f}) | {found.regret[-1]:,.0f} |"
         )
-    ax.plot(STEPS, STEPS ** (2 / 3), color="0.75", linewidth=4, zorder=0, label="$n^{2/3}$")
+    ax.plot(STEPS, 0.2 * STEPS ** (2 / 3), color="0.75", linewidth=4, label="slope of $n^{2/3}$")
     ax.set(xscale="log", yscale="log", xlabel="steps n", xlim=(STEPS[0], LONGEST))
     ax.set_ylabel("projection regret after n steps, worst difference")
     ax.set_title(f"Three arms: mean of {trials} trials, 95 % intervals", fontsize=10)
-    ax.legend(fontsize=7, frameon=False)
+    ax.legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     folder.mkdir(parents=True, exist_ok=True)
     plt.savefig(folder / "hard-instance.png")
     plt.close()

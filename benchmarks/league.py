@@ -207,8 +207,9 @@ def main() -> None:
         "defaults, in the same worlds. The mean regret, the least in bold:",
         overview(results),
         "Below, means have 95 % intervals, and so has the difference to GENTRY, taken trial by "
-        "trial; the time is that of one step on one core. Strategies that are not at their "
-        "defaults come last, to compare with.",
+        "trial; the time is that of one step on one core, where on finitely many arms GENTRY, "
+        "CURSE and REGRET skip steps without effects of arms (the event engine). Strategies that "
+        "are not at their defaults come last, to compare with.",
     ]
     for name, rows in results.items():
         trials = len(next(iter(rows.values())).regret)
