@@ -13,6 +13,7 @@ from scipy import stats
 
 import projbandits as pb
 from projbandits.online.probabilities import probabilities
+from projbandits.ridge import Ridge
 from tests import naive
 
 U = pb.Subspace.coordinates([0, 1], d=3)
@@ -131,6 +132,41 @@ def test_wrong_propensities_leave_the_doubly_robust_estimate_right() -> None:
     found = estimates(replay)
     assert abs(found["doubly robust"]["value"] - truth) < 0.05
     assert abs(found["inverse propensity"]["value"] - truth) > 0.2
+
+
+def test_intervals_know_of_the_weights_that_did_not_occur() -> None:
+    """By a loop over the arms: the variance of what each would have added, had it been chosen."""
+    log = logged(2, steps=20)
+    replay = pb.replay(log, pb.GENTRY())
+    unit = np.sqrt(np.mean(np.vstack([x.reshape(-1, 3) for x in log["offered"]]) ** 2, axis=0))
+    last = Ridge.prior(3, 0.1).update_many(replay.arms / unit, replay.rewards)
+    for t in range(20):
+        model = Ridge.prior(3, 0.1).update_many(replay.arms[:t] / unit, replay.rewards[:t])
+        X, p = log["offered"][t].reshape(-1, 3), log["probabilities"][t]
+        G = sum(chance * np.outer(x, x) for x, chance in zip(X, p, strict=True))
+        for column, theta in enumerate([last.theta / unit, (last.theta - model.theta) / unit]):
+            first = second = 0.0
+            for x, chance in zip(X, p, strict=True):
+                h = replay.features[t] @ np.linalg.pinv(G) @ x
+                first += chance * h * (x @ theta)
+                second += chance * h**2 * ((x @ theta) ** 2 + last.noise**2)
+            assert replay.variances[t, column] == pytest.approx(second - first**2, rel=1e-6)
+
+
+def test_intervals_hold_where_exploring_is_rare() -> None:
+    """Forty logs; at the 95 % level at least 33: fewer have a chance of 1 in 1,000."""
+    hits = {"inverse propensity": 0, "doubly robust": 0, "model": 0}
+    for seed in range(40):
+        rng = np.random.default_rng(seed + 1000)
+        decider = pb.Decider(pb.GENTRY(), subspace=U, seed=seed, log=True)
+        for _ in range(80):
+            decision = decider.ask(FIXED)
+            decider.tell(decision.id, float(decision.arm @ [1.0, 0.5, 2.0] + rng.normal()))
+        replay = pb.replay(decider.log(), pb.GENTRY())
+        truth = float((replay.features @ [1.0, 0.5, 2.0]).mean())
+        for name, row in estimates(replay).items():
+            hits[name] += row["low"] <= truth <= row["high"]
+    assert min(hits.values()) >= 33, hits
 
 
 FIXED = np.random.default_rng(7).normal(size=(8, 3))

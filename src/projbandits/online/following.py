@@ -54,11 +54,10 @@ def replay(log: Any, strategy: LinearStrategy, *, subspace: Subspace | None = No
     X, at, rewards = known.X, known.known, known.rewards
     offers = [known.offer(t) for t in at]
     scale = units(np.vstack([vectors for vectors, _ in offers]))
-    rows: list[tuple[Array, float, float, float, bool]] = []
+    rows: list[tuple[Array, Array, bool, Array]] = []
     arms = Offer(offers[0][0])
-    for t, (vectors, p), (state, theta) in zip(
-        at, offers, _knowledge(known, strategy, scale), strict=True
-    ):
+    knowledge = _knowledge(known, strategy, scale)
+    for (vectors, p), (state, theta) in zip(offers, knowledge, strict=True):
         if not Offer(vectors).same(arms):  # the same arms have the same D_k
             arms = Offer(vectors)
         chances = probabilities(strategy, state, arms)
@@ -68,12 +67,27 @@ def replay(log: Any, strategy: LinearStrategy, *, subspace: Subspace | None = No
                 "probabilities(state, arms)"
             )
         m = known.subspace.matrix @ (chances @ vectors)
-        weight, reached = _weight(m, vectors, p, X[t])
-        rows.append((m, weight, float(m @ theta), float(rewards[t] - X[t] @ theta), reached))
-    m, weights, model, residuals, within = (np.array(part) for part in zip(*rows, strict=True))
-    last = Ridge.prior(X.shape[1], PENALTY).update_many(X[at] / scale, rewards[at])
-    final = m @ (last.theta / scale)
-    return Replay(m, weights, model, residuals, X[at], rewards[at], final, within, known.subspace)
+        rows.append((m, *_turning(m, vectors, p), theta))
+    means, turns, within, thetas = (np.array(part) for part in zip(*rows, strict=True))
+    chosen, returns = X[at], rewards[at]
+    last = Ridge.prior(X.shape[1], PENALTY).update_many(chosen / scale, returns)
+    final = last.theta / scale
+    variances = [
+        [_variance(vectors, p, turn, wrong, last.noise) for wrong in (final, final - theta)]
+        for (vectors, p), turn, theta in zip(offers, turns, thetas, strict=True)
+    ]
+    return Replay(
+        features=means,
+        weights=_rowwise(turns, chosen),
+        model=_rowwise(means, thetas),
+        residuals=returns - _rowwise(chosen, thetas),
+        arms=chosen,
+        rewards=returns,
+        final=means @ final,
+        variances=np.array(variances),
+        reached=within,
+        subspace=known.subspace,
+    )
 
 
 def _knowledge(
@@ -108,8 +122,8 @@ def _knowledge(
         yield state, model.theta / scale
 
 
-def _weight(m: Array, arms: Array, p: Array, x: Array) -> tuple[float, bool]:
-    """Return <m, G^+ x>, and whether m lies in the span of the arms with p > 0.
+def _turning(m: Array, arms: Array, p: Array) -> tuple[Array, bool]:
+    """Return G^+ m, and whether m lies in the span of the arms with p > 0.
 
     With the rows A = sqrt(p_a) x_a, G^+ = (A^T A)^+: by singular values of A, not of its square.
     """
@@ -117,7 +131,18 @@ def _weight(m: Array, arms: Array, p: Array, x: Array) -> tuple[float, bool]:
     _, sizes, turned = np.linalg.svd(A, full_matrices=False)
     kept = turned[sizes > 1e-11 * sizes.max(initial=0.0)]
     along = kept @ m
-    sizes = sizes[: len(kept)]
     left = np.linalg.norm(m - along @ kept)
     reached = bool(left <= OUTSIDE * max(np.linalg.norm(m), np.finfo(np.float64).tiny))
-    return float((along / sizes**2) @ (kept @ x)), reached
+    return (along / sizes[: len(kept)] ** 2) @ kept, reached
+
+
+def _variance(arms: Array, p: Array, turn: Array, theta: Array, noise: float) -> float:
+    """Return the variance of h r over the choice of the arm and the noise, where r = <x, theta>."""
+    h = arms @ turn
+    means = h * (arms @ theta)
+    return float(p @ means**2 - (p @ means) ** 2 + noise**2 * (p @ h**2))
+
+
+def _rowwise(A: Array, B: Array) -> Array:
+    products: Array = np.einsum("ij,ij->i", A, B)
+    return products

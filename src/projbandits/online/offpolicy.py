@@ -61,6 +61,9 @@ class Replay:
         r_t.
     final : ndarray of shape (n,)
         <m_t, theta-hat> by the estimate from all outcomes of the log.
+    variances : ndarray of shape (n, 2)
+        The variances of h_t r_t and of h_t (r_t - <x_t, theta-hat_t>) given what was known at step
+        t, by the estimate from all outcomes of the log.
     reached : ndarray of shape (n,)
         Whether m_t lies in the span of the arms that could be chosen.
     subspace : Subspace
@@ -74,6 +77,7 @@ class Replay:
     arms: Array
     rewards: Array
     final: Array
+    variances: Array
     reached: NDArray[np.bool_]
     subspace: Subspace
 
@@ -94,8 +98,10 @@ class Replay:
             that returns are linear in the features with noise of one size, and no propensities.
             It is nan if the mean of m_t lies outside the span of the arms chosen.
 
-        The first two are sums of martingale differences around V, so their intervals, from the
-        sums of squares, hold for logs of adaptive strategies. In the third m_t depends on the same
+        The first two differ from V by sums of martingale differences, also where the log's strategy
+        learnt. Their intervals are normal, from the sum of squares or from the sum of `variances`,
+        whichever is larger: where exploring is rare, the sum of squares seldom holds the large
+        weights that it should. In the third m_t depends on the same
         outcomes as theta-hat: a strategy is drawn to what is overestimated. So its interval is
         Scheffe's, which holds for all directions of U at once, and is wider than Student's.
 
@@ -112,8 +118,8 @@ class Replay:
         half = statistics.normal_quantile(level) / n
         plain = self.weights * self.rewards
         doubly = self.model + self.weights * self.residuals
-        spread_plain = np.sqrt(((plain - self.final) ** 2).sum())
-        spread_doubly = np.sqrt(((self.weights * self.residuals) ** 2).sum())
+        squares = ((plain - self.final) ** 2).sum(), ((self.weights * self.residuals) ** 2).sum()
+        spread_plain, spread_doubly = np.sqrt(np.maximum(squares, self.variances.sum(axis=0)))
         unknown = 0.0 if reached == 1 else np.nan
         found = {
             "inverse propensity": (plain.mean() + unknown, half * spread_plain, self.weights),
