@@ -356,6 +356,18 @@ def test_the_strategy_that_decided_is_replayed_exactly(strategy: Any, tmp_path: 
         np.testing.assert_array_equal(pb.replay(part, strategy).features, means(part))
 
 
+def test_logs_of_several_workers_are_replayed_together() -> None:
+    logs = [worker(pb.EIIDS(), seed).log() for seed in (1, 2)]
+    both = pd.concat(logs).sort_values("step", kind="stable")
+    np.testing.assert_array_equal(pb.replay(both, pb.EIIDS()).features, means(both))
+
+
+def test_a_log_of_one_decision_has_no_interval_by_the_model() -> None:
+    found = estimates(pb.replay(logged(0, steps=1), pb.GENTRY()))
+    assert np.isnan(found["model"]["low"])
+    assert np.isfinite(found["doubly robust"]["value"])
+
+
 def test_a_history_is_known_to_a_strategy_that_learns_on_projections() -> None:
     log = worker(pb.GENTRY(), 1).log()
     twin = pb.Decider(pb.REGRET(), subspace=U, log=True)
