@@ -2,6 +2,7 @@
 
 from projbandits.online.decider import Decider
 from projbandits.online.decision import Decision
-from projbandits.online.offpolicy import Replay, replay
+from projbandits.online.following import replay
+from projbandits.online.offpolicy import Replay
 
 __all__ = ["Decider", "Decision", "Replay", "replay"]

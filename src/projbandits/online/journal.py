@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from projbandits.online.decision import Decision, Grounds
 from projbandits.online.offers import Offer
 from projbandits.online.probabilities import probabilities
 from projbandits.ridge import Ridge
-from projbandits.strategies import State
+from projbandits.strategies import LinearStrategy, State
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 
 TIME: Final = "datetime64[us, UTC]"
+
+ABOUT: Final = "projbandits"
+"""Where a log's `attrs` say what its decider knew all along; Parquet keeps them."""
 
 
 @dataclass(slots=True)
@@ -87,8 +91,10 @@ class Journal:
         import pandas as pd
 
         tables = [*(read(file) for file in self.files), frame([*self.entries.values()], decider)]
-        tables = [table for table in tables if len(table)] or tables[:1]
-        return pd.concat(tables, ignore_index=True).sort_values("step", ignore_index=True)
+        tables = [_renamed(table, decider) for table in tables if len(table)] or tables[-1:]
+        whole = pd.concat(tables, ignore_index=True).sort_values("step", ignore_index=True)
+        whole.attrs = {ABOUT: about(decider)}
+        return whole
 
     def spill(self, decider: Decider, path: str | os.PathLike[str]) -> None:
         """Write the entries that were told to a new Parquet file, and forget them."""
@@ -102,6 +108,26 @@ class Journal:
             del self.entries[key]
 
 
+def about(decider: Decider) -> str:
+    """Return what holds for the whole log, as JSON.
+
+    One string, not a tree: pandas copies and compares attrs with every step.
+    """
+    return json.dumps(
+        {
+            "subspace": decider.subspace.basis.tolist(),
+            "columns": decider.columns,
+            "learns_on": decider.strategy.learns_on if learns_plainly(decider.strategy) else None,
+        }
+    )
+
+
+def learns_plainly(strategy: LinearStrategy) -> bool:
+    """Tell whether a strategy's belief follows from its observations as in `LinearStrategy`."""
+    kind = type(strategy)
+    return kind.update is LinearStrategy.update and kind.learnt is LinearStrategy.learnt
+
+
 def frame(rows: list[Entry], decider: Decider) -> pd.DataFrame:
     """Return entries as a table."""
     import pandas as pd
@@ -110,7 +136,7 @@ def frame(rows: list[Entry], decider: Decider) -> pd.DataFrame:
     d = decider.subspace.ambient
     arms = np.array([decision.arm for decision in decisions]).reshape(-1, d)
     finite = [_finite(decision.grounds) for decision in decisions]
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "id": pd.Series([decision.id for decision in decisions], dtype=object),
             "step": np.array([decision.step for decision in decisions], dtype=np.int64),
@@ -124,10 +150,7 @@ def frame(rows: list[Entry], decider: Decider) -> pd.DataFrame:
             "reward": [entry.reward for entry in rows],
             "estimate": [decision.estimate for decision in decisions],
             "standard_error": [decision.standard_error for decision in decisions],
-            **{
-                f"x[{name}]": arms[:, j]
-                for j, name in enumerate(decider.columns or map(str, range(d)))
-            },
+            **{name: arms[:, j] for j, name in enumerate(_features(decider))},
             "position": np.array([_position(x) for x in decisions], dtype=np.int64),
             "rows": _lists([None if x.grounds is None else x.grounds.rows for x in decisions]),
             "offered": _lists([None if g is None else g[1].vectors for g in finite]),
@@ -143,6 +166,8 @@ def frame(rows: list[Entry], decider: Decider) -> pd.DataFrame:
             ),
         }
     )
+    table.attrs = {ABOUT: about(decider)}
+    return table
 
 
 def entries(table: pd.DataFrame, decider: Decider) -> list[Entry]:
@@ -190,12 +215,21 @@ def read(path: str | os.PathLike[str] | io.BytesIO) -> pd.DataFrame:
 
 def parquet(table: pd.DataFrame) -> bytes:
     """Return a table as the bytes of a Parquet file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    sink = io.BytesIO()
+    # By pandas, which every version since 2.1 writes the attrs of.
+    table.to_parquet(sink, engine="pyarrow", index=False)
+    return sink.getvalue()
 
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pandas(table, preserve_index=False), sink)
-    return bytes(sink.getvalue().to_pybytes())
+
+def _features(decider: Decider) -> list[str]:
+    """Return the names of the columns that hold the chosen arm's features."""
+    return [f"x[{name}]" for name in decider.columns or range(decider.subspace.ambient)]
+
+
+def _renamed(table: pd.DataFrame, decider: Decider) -> pd.DataFrame:
+    """Return a table with the features' names of now: it may be from before they had any."""
+    before = [name for name in table.columns if name.startswith("x[")]
+    return table.rename(columns=dict(zip(before, _features(decider), strict=True)))
 
 
 def _finite(grounds: Grounds | None) -> tuple[Grounds, FiniteArms] | None:
