@@ -416,7 +416,8 @@ def audit(found: Audit) -> Figure:
     parts = ("the projection", "learning", "exploring")
     costs = {part: value[f"return given up by {part}"] for part in parts}
     pieces = [_wrapped(name) for name in found.proxies.index]
-    lines = [len(changes), len(costs), *[1.5 * len(pieces)] * bool(pieces)]
+    room = sum(1.5 + name.count("\n") for name in pieces)
+    lines = [len(changes), len(costs), *[room] * bool(pieces)]
     tall = max(sum(lines) + 2.2 * len(lines), len(found.groups) + len(pieces) + 3)
     title = textwrap.fill(found.verdict, 125 if pieces else 60)
     size = (
