@@ -10,16 +10,17 @@ import pytest
 @pytest.mark.parametrize(
     ("name", "sizes"),
     [
-        ("movies", {"viewers": 60}),
-        ("doses", {"patients": 30}),
-        ("wines", {"days": 30, "history": 100}),
+        ("movies", {"viewers": 60, "runs": 2}),
+        ("doses", {"patients": 30, "trials": 2}),
+        ("wines", {"days": 30, "history": 100, "runs": 2}),
     ],
 )
 def test_an_example_runs(
     name: str, sizes: dict[str, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    decider = importlib.import_module(f"examples.{name}").main(tmp_path, **sizes)
+    out = tmp_path / "new" / "folder"
+    decider = importlib.import_module(f"examples.{name}").main(out, **sizes)
     plt.close("all")
-    assert (tmp_path / f"{name}.png").stat().st_size > 0
+    assert (out / f"{name}.png").stat().st_size > 0
     assert "decides" in (said := capsys.readouterr().out) or "history" in said
     assert decider.ridge.n > 0

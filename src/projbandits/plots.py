@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -15,6 +16,7 @@ from matplotlib.ticker import LogFormatter, LogFormatterSciNotation, PercentForm
 from projbandits._checks import Array, one_of
 from projbandits.online.audit import Audit
 from projbandits.results import FOUND_BEST_WINDOW, Result
+from projbandits.statistics import half_width
 
 COLUMN_WIDTH = 3.5
 """The width of one column of a paper, in inches."""
@@ -73,7 +75,7 @@ def regret(
         ):
             b, low, high = result.exponent(strategy, level)
             line.set_label(f"{_short(strategy)}: $n^{{{b:.2f}}}$ ({low:.2f} to {high:.2f})")
-        _finish(ax, columns=1)
+        finish(ax, columns=1)
     if log:
         ax.set_xscale("log")
         ax.set_yscale("log")
@@ -136,7 +138,7 @@ def against(
     ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
     ax.set_xlabel(f"{parameter} ({result.trials:,} trials; bars: {level:.0%} intervals)")
     ax.set_ylabel(f"mean projection regret at step {result.steps[-1]:,}")
-    _finish(ax)
+    finish(ax)
     return ax
 
 
@@ -163,7 +165,7 @@ def survival(result: Result, ax: Axes | None = None) -> Axes:
     ax.set_xlabel(f"projection regret at step {result.steps[-1]:,} ({result.trials:,} trials)")
     ax.set_ylabel("trials with more regret")
     _share_axis(ax)
-    _finish(ax)
+    finish(ax)
     return ax
 
 
@@ -196,7 +198,7 @@ def thresholds(
     ax.set_xlabel(f"{name} ({len(values):,} worlds)")
     ax.set_ylabel("worlds whose threshold lies below")
     _share_axis(ax)
-    _finish(ax)
+    finish(ax)
     return ax
 
 
@@ -230,6 +232,72 @@ def panels(
         )
     figure.suptitle(title, fontsize=9)
     return figure
+
+
+def runs(curves: Mapping[str, Array], ax: Axes | None = None, *, level: float = 0.95) -> Axes:
+    """Draw the mean over repeated runs of what went on step by step, with confidence bands.
+
+    Parameters
+    ----------
+    curves : mapping of str to ndarray of shape (runs, steps)
+        What to draw, by its label.
+    ax : Axes, optional
+        Where to draw; a new figure of one column's width by default.
+    level : float
+        The confidence level of the bands, Student's for each step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projbandits import plots
+    >>> ax = plots.runs({"walks": np.random.default_rng(0).normal(size=(9, 50)).cumsum(axis=1)})
+    >>> ax.get_xlabel()
+    'step (9 runs; bands: 95% intervals)'
+    """
+    ax = _axes(ax)
+    for i, (label, values) in enumerate(curves.items()):
+        steps, mean = np.arange(1, values.shape[1] + 1), values.mean(axis=0)
+        half, style = half_width(values, level), _style(i)
+        ax.plot(steps, mean, **style, label=label)
+        ax.fill_between(
+            steps, mean - half, mean + half, color=style["color"], alpha=0.18, linewidth=0
+        )
+    ax.set_xlabel(f"step ({len(values)} runs; bands: {level:.0%} intervals)")
+    ax.set_xlim(0, len(steps))
+    ax.xaxis.set_major_formatter(_thousands)
+    finish(ax)
+    return ax
+
+
+def finish(ax: Axes, columns: int = 2) -> None:
+    """Give axes the style of all figures here; a legend stands above, where it covers nothing.
+
+    Examples
+    --------
+    >>> from projbandits import plots
+    >>> import matplotlib.pyplot as plt
+    >>> _, ax = plt.subplots()
+    >>> _ = ax.plot([0, 1], color=plots.COLOURS[0], label="mine")
+    >>> plots.finish(ax)
+    """
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    for text in (ax.title, ax.xaxis.label, ax.yaxis.label):
+        text.set_fontsize(8)
+    ax.tick_params(which="both", labelsize=7)
+    handles, _ = ax.get_legend_handles_labels()
+    if not handles:
+        return
+    ax.legend(
+        fontsize=7,
+        frameon=False,
+        ncols=min(columns, len(handles)),
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        borderaxespad=0,
+        columnspacing=1,
+    )
 
 
 def figure_pair(result: Result, *, title: str = "", level: float = 0.95) -> Figure:
@@ -269,7 +337,7 @@ def _curves(
     ax.set_xlabel(f"step ({result.trials:,} trials; bands: {level:.0%} intervals)")
     ax.set_xlim(0, result.horizon)
     ax.xaxis.set_major_formatter(_thousands)
-    _finish(ax)
+    finish(ax)
     return ax
 
 
@@ -306,25 +374,6 @@ def _axes(ax: Axes | None) -> Axes:
     return new
 
 
-def _finish(ax: Axes, columns: int = 2) -> None:
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis="y", color="0.9", linewidth=0.6)
-    ax.set_axisbelow(True)
-    for text in (ax.title, ax.xaxis.label, ax.yaxis.label):
-        text.set_fontsize(8)
-    ax.tick_params(which="both", labelsize=7)
-    handles, _ = ax.get_legend_handles_labels()
-    ax.legend(  # above the axes, where it covers no curve
-        fontsize=7,
-        frameon=False,
-        ncols=min(columns, len(handles)) or 1,
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        borderaxespad=0,
-        columnspacing=1,
-    )
-
-
 def _share_axis(ax: Axes) -> None:
     ax.set_ylim(0, 1)
     ax.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
@@ -344,7 +393,7 @@ def close(figure: Figure) -> None:
 
 
 def audit(found: Audit) -> Figure:
-    """Draw an audit: what changed with the protected part, who was explored, and the proxies.
+    """Draw an audit: its verdict, what changed, what it cost, the proxies, and who was chosen.
 
     Examples
     --------
@@ -354,40 +403,94 @@ def audit(found: Audit) -> Figure:
     >>> decider = pb.Decider(subspace=U, seed=0, log=True)
     >>> decider.tell(decider.ask(np.eye(2)).id, 1.0)
     >>> len(plots.audit(decider.audit()).axes)
-    3
+    4
     """
-    figure, (left, middle, right) = plt.subplots(
-        1, 3, figsize=(3 * COLUMN_WIDTH, 2.8), layout="constrained"
-    )
-    value = found.table["value"]
+    value = found.table["value"].astype(float)
+    known = found.shifts[~np.isnan(found.shifts)]
     changes = {
-        "best guess": value["best guesses that changed"] / value["decisions audited"],
-        "mean shift of\nprobabilities": float(
-            np.nan_to_num(value["mean change of the probabilities"])
-        ),
-        "largest shift of\nprobabilities": float(
-            found.shifts[~np.isnan(found.shifts)].max(initial=0)
-        ),
+        "scores, at most": value["largest change of a score"],
+        "best guesses": value["best guesses that changed"] / value["decisions audited"],
+        "probabilities, mean": value["mean change of the probabilities"],
+        "probabilities, at most": known.max() if len(known) else np.nan,
     }
-    left.bar(list(changes), list(changes.values()), color=COLOURS[0])
-    for i, height in enumerate(changes.values()):
-        left.text(i, height, f"{100 * height:.3g} %", ha="center", va="bottom", fontsize=7)
-    left.set_title("changed with the protected part", fontsize=9)
-    left.set_ylim(0, 1)
-    labels = [f"{row.column} {row.group}" for row in found.groups.itertuples()]
-    places = np.arange(len(labels))
-    for i, part in enumerate(("offered", "explored", "chosen")):
-        middle.barh(places + 0.27 * (1 - i), found.groups[part], 0.25, color=COLOURS[i], label=part)
-    middle.set_yticks(places, labels, fontsize=7)
-    middle.set_title("share of each group", fontsize=9)
-    if labels:
-        figure.legend(loc="outside lower center", ncols=3, fontsize=7, frameon=False)
-    right.barh([str(name) for name in found.proxies.index], found.proxies["r2"], color=COLOURS[1])
-    right.set_xlim(0, 1)
-    right.set_title("protected variance still explained ($R^2$)", fontsize=9)
-    for ax in (left, middle, right):
-        ax.tick_params(labelsize=7)
-        ax.spines[["top", "right"]].set_visible(False)
-    left.yaxis.set_major_formatter(PercentFormatter(1.0))
-    middle.xaxis.set_major_formatter(PercentFormatter(1.0))
+    parts = ("the projection", "learning", "exploring")
+    costs = {part: value[f"return given up by {part}"] for part in parts}
+    pieces = [_wrapped(name) for name in found.proxies.index]
+    room = sum(1.5 + name.count("\n") for name in pieces)
+    lines = [len(changes), len(costs), *[room] * bool(pieces)]
+    tall = max(sum(lines) + 2.2 * len(lines), len(found.groups) + len(pieces) + 3)
+    title = textwrap.fill(found.verdict, 125 if pieces else 60)
+    size = (
+        (2.2 if pieces else 1.2) * COLUMN_WIDTH,
+        0.2 * tall + 0.15 * (title.count("\n") + 1) + 0.2,
+    )
+    figure = plt.figure(figsize=size, layout="constrained", dpi=200)
+    figure.suptitle(title, fontsize=8, x=0.01, ha="left")
+    grid = figure.add_gridspec(len(lines), 2 if pieces else 1, height_ratios=lines)
+    left = [figure.add_subplot(grid[i, 0]) for i in range(len(lines))]
+    _bars(left[0], [*changes], {"": [*changes.values()]}, share=True)
+    left[0].set_xlim(0, max(1.0, *np.nan_to_num([*changes.values()])))
+    left[0].set_xlabel("changed with another protected part")
+    _bars(left[1], [*costs], {"": [*costs.values()]})
+    left[1].set_xlabel(f"return given up a decision ({value['return given up']:.2g} in all)")
+    if pieces:
+        kinds = {"linear fit": found.proxies["r2"], "with squares": found.proxies["r2_squares"]}
+        _bars(left[2], pieces, kinds, share=True)
+        left[2].set_xlim(0, 1)
+        left[2].set_xlabel("protected variance that kept features predict")
+        _shares(figure.add_subplot(grid[:, 1]), found.groups)
     return figure
+
+
+def _bars(ax: Axes, labels: list[str], kinds: dict[str, Any], *, share: bool = False) -> None:
+    """Draw horizontal bars, the first on top, each with its number; the unknown has no bar."""
+    places, width = np.arange(len(labels)), 0.8 / len(kinds)
+    for i, (kind, values) in enumerate(kinds.items()):
+        at = places + width * (i - (len(kinds) - 1) / 2)
+        numbers = np.asarray(values, dtype=float)
+        ax.barh(at, np.nan_to_num(numbers), width, color=COLOURS[i], label=kind)
+        for y, number in zip(at, numbers, strict=True):
+            text = f"{100 * number:.3g} %" if share else f"{number:.2g}"
+            text = "unknown" if np.isnan(number) else text
+            ax.text(max(0.0, np.nan_to_num(number)), y, f" {text}", va="center", fontsize=6)
+    ax.set_yticks(places, labels)
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+    _finish_rows(ax, share=share)
+
+
+def _shares(ax: Axes, groups: pd.DataFrame) -> None:
+    """Draw the share of each group, among those of its column, in what was offered and chosen."""
+    labels: list[str] = []
+    places: list[int] = []
+    headings: list[int] = []
+    for column, rows in groups.groupby("column", sort=False):
+        headings.append(len(labels))
+        places += range(len(labels) + 1, len(labels) + 1 + len(rows))
+        labels += [_wrapped(column), *rows["group"]]
+    for i, part in enumerate(("offered", "best guess", "explored", "chosen")):
+        style: dict[str, Any] = {"color": COLOURS[i], "marker": MARKERS[i], "linestyle": "none"}
+        at = np.array(places) + 0.2 * (i - 1.5)  # side by side, so that none hides another
+        ax.plot(groups[part], at, **style, markersize=3, label=part, clip_on=False)
+    for place in [*headings[1:], *places]:
+        ax.axhline(place - 0.5, color="0.9", linewidth=0.6)
+    ax.set_yticks(range(len(labels)), labels)
+    for heading in headings:
+        ax.get_yticklabels()[heading].set_fontweight("bold")
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+    ax.set_xlim(0, 1)
+    ax.set_xlabel("share of each group")
+    _finish_rows(ax, share=True)
+
+
+def _finish_rows(ax: Axes, *, share: bool) -> None:
+    """Give rows the style of all figures; what runs along them is read off vertical lines."""
+    finish(ax)
+    ax.grid(visible=False, axis="y")
+    ax.grid(axis="x", color="0.9", linewidth=0.6)
+    ax.tick_params(axis="y", length=0)
+    if share:
+        ax.xaxis.set_major_formatter(PercentFormatter(1.0))
+
+
+def _wrapped(text: Any) -> str:
+    return textwrap.fill(str(text), 26)

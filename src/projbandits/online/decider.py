@@ -291,13 +291,15 @@ class Decider:
         decision : Decision or str
             A decision, or its id if the log is kept.
         arms : optional
-            What was on offer, where that was too much to keep.
+            What was on offer, all of it, where that was not kept.
         """
         from projbandits.online.explaining import explain
 
         with self._lock:
             if isinstance(decision, str):
                 decision = self._logged().decision(decision, self)
+            elif not isinstance(decision, Decision):
+                raise TypeError(f"decision must be a Decision or its id, got {decision!r}")
             elif decision.grounds is None and self._outcomes.journal is not None:
                 decision = self._outcomes.journal.decision(decision.id, self)
         return explain(self, decision, arms)

@@ -36,6 +36,10 @@ class Grounds(NamedTuple):
     rows: NDArray[np.int64] | None
     columns: tuple[str, ...] | None
 
+    def position(self, index: int) -> int:
+        """Return where a row of all that was offered stands among the arms of this choice."""
+        return index if self.rows is None else int(np.searchsorted(self.rows, index))
+
 
 Lean = tuple[str, int | None, Array, float, float, float, int, float]
 

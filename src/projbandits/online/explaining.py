@@ -12,11 +12,16 @@ from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.online import offers
 from projbandits.online.decision import Decision, Grounds
 from projbandits.online.probabilities import probabilities
+from projbandits.online.protected import feature_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from projbandits.online.decider import Decider
+
+
+OWN = ("counted", "ignored", "probability", "chosen")
+"""What an explanation's table has beside the features."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +34,8 @@ class Explanation:
         Best guess or exploration, and with which probability.
     table : DataFrame
         A row for each arm on offer: its features, `counted` and `ignored`, the two parts of its
-        estimated return, the probability with which it would be chosen, and whether it was. Of an
+        estimated return, the `probability` with which it would be chosen, and whether it was
+        `chosen`. Where a feature has one of these names, features are called x[...]. Of an
         infinite set, only the chosen arm and the best guess have rows.
     """
 
@@ -51,53 +57,93 @@ def explain(decider: Decider, decision: Decision, arms: Any) -> Explanation:
             "returned, or keep a log"
         )
     if arms is not None:
-        read, _ = offers.read("arms", arms, decider.subspace, decider.columns)
-        grounds = grounds._replace(arms=read, rows=None)
+        offered, _ = offers.read("arms", arms, decider.subspace, decider.columns)
+        grounds = grounds._replace(arms=_left(decision, grounds, offered))
     if grounds.arms is None:
+        what = "in an infinite set" if decision.index is None else "among too many arms to keep"
         raise ValueError(
-            f"decision {decision.id!r} was made among too many arms to keep: pass them again as "
-            "explain(decision, arms=...)"
+            f"decision {decision.id!r} was made {what}, which is not in the log: pass what was on "
+            "offer again, as explain(decision, arms=...)"
         )
-    aim = grounds.strategy.aim(grounds.state)
-    X, rows, chosen, stated = _rows(decision, grounds, grounds.arms)
-    counted = np.einsum("ij,j->i", X, aim)
+    X, labels, chosen, best, stated = _rows(decision, grounds, grounds.arms)
+    counted = np.einsum("ij,j->i", X, grounds.strategy.aim(grounds.state))
     total = np.einsum("ij,j->i", X, grounds.state.ridge.theta)
-    names = grounds.columns or [f"x[{j}]" for j in range(X.shape[1])]
-    table = pd.DataFrame(X, columns=list(names), index=pd.Index(rows, name="arm"))
+    names = feature_names(grounds.columns, X.shape[1])
+    if set(names) & set(OWN):
+        names = [f"x[{name}]" for name in names]
+    table = pd.DataFrame(X, columns=list(names), index=pd.Index(labels, name="arm"))
     table["counted"], table["ignored"] = counted, total - counted
     table["probability"] = stated
     table["chosen"] = np.arange(len(X)) == chosen
-    best = int(counted.argmax())
-    what = "the projection reward" if grounds.strategy.aims_at == "projection" else "the return"
-    chance = f"it had probability {decision.propensity:.4g}"
-    if counted[chosen] == counted[best]:
-        reason = (
-            f"best guess: arm {rows[chosen]} has the highest estimate of {what}, "
-            f"{counted[chosen]:.4g}; {chance}"
-        )
-    else:
-        reason = (
-            f"exploration: arm {rows[chosen]} was chosen to learn from, with an estimate of {what} "
-            f"of {counted[chosen]:.4g}; {chance}. The best guess was arm {rows[best]}, with "
-            f"{counted[best]:.4g}"
-        )
-    return Explanation(reason, table)
+    return Explanation(_reason(decision, grounds, counted, labels, chosen, best), table)
+
+
+def _left(decision: Decision, grounds: Grounds, offered: DecisionSet) -> DecisionSet:
+    """Return the arms on offer to this choice, of all that were offered to its call."""
+    wrong = ValueError(
+        f"arms must be what was on offer to decision {decision.id!r}, in the same order, got "
+        "others: the arm that was chosen is not where it was"
+    )
+    x, index = decision.arm, decision.index
+    if not isinstance(offered, FiniteArms):
+        if index is not None or not offered.contains(x, 1e-6):
+            raise wrong
+        return offered
+    if index is None or index >= offered.size or (offered.vectors[index] != x).any():
+        raise wrong
+    if grounds.rows is None:
+        return offered
+    if offered.size <= grounds.rows[-1]:
+        raise wrong
+    return offers.Offer(offered.vectors[grounds.rows], grounds.columns)
 
 
 def _rows(
     decision: Decision, grounds: Grounds, arms: DecisionSet
-) -> tuple[Array, list[Any], int, Any]:
-    """Return the arms to show, what to call them, which was chosen, and their probabilities."""
-    if not isinstance(arms, FiniteArms):
-        best = arms.best(grounds.strategy.aim(grounds.state)).x
-        X = np.array([decision.arm, best])
-        return X, ["chosen", "best guess"], 0, [decision.propensity, np.nan]
+) -> tuple[Array, list[Any], int, int, Any]:
+    """Return the arms to show and their labels, choice and best guess, and probabilities."""
+    best = arms.best(grounds.strategy.aim(grounds.state))
+    if not isinstance(arms, FiniteArms) or decision.index is None or best.index is None:
+        X = np.array([decision.arm, best.x])
+        same = bool((decision.arm == best.x).all())
+        return X, ["chosen", "best guess"], 0, 1 - same, [decision.propensity, np.nan]
     rows = np.arange(arms.size) if grounds.rows is None else grounds.rows
-    chosen = int(np.flatnonzero((arms.vectors == decision.arm).all(axis=1))[0])
-    if decision.index is not None and decision.index in rows:
-        chosen = int(np.flatnonzero(rows == decision.index)[0])
+    chosen = grounds.position(decision.index)
     stated = probabilities(grounds.strategy, grounds.state, arms)
     if stated is None:
         stated = np.full(arms.size, np.nan)
         stated[chosen] = decision.propensity
-    return arms.vectors, rows.tolist(), chosen, stated
+    return arms.vectors, rows.tolist(), chosen, best.index, stated
+
+
+def _reason(
+    decision: Decision, grounds: Grounds, counted: Array, labels: list[Any], chosen: int, best: int
+) -> str:
+    finite = decision.index is not None
+    mine, other = ("arm {}", "arm {}") if finite else ("this point", "another point")
+    mine, other = mine.format(labels[chosen]), other.format(labels[best])
+    what = "the projection reward" if grounds.strategy.aims_at == "projection" else "the return"
+    chance = (
+        "its probability is unknown"
+        if np.isnan(decision.propensity)
+        else f"it had probability {decision.propensity:.4g}"
+    )
+    if not grounds.strategy.aim(grounds.state).any() or (finite and len(set(counted)) == 1):
+        tie = f"all estimates of {what} tie at {counted[chosen]:.4g}"
+        kind = (
+            f"best guess: {tie}, and {mine} comes first"
+            if chosen == best
+            else f"exploration: {tie}, so {mine} was chosen to learn from"
+        )
+        return f"{kind}; {chance}"
+    if chosen == best:
+        ties = int((counted == counted[best]).sum()) if finite else 1
+        first = f", first of {ties} that tie" if ties > 1 else ""
+        return (
+            f"best guess: {mine} has the highest estimate of {what}, {counted[chosen]:.4g}"
+            f"{first}; {chance}"
+        )
+    return (
+        f"exploration: {mine} was chosen to learn from, with an estimate of {what} of "
+        f"{counted[chosen]:.4g}; {chance}. The best guess was {other}, with {counted[best]:.4g}"
+    )

@@ -178,14 +178,15 @@ def entries(table: pd.DataFrame, decider: Decider) -> list[Entry]:
     found = []
     for x, row in zip(arms, table.to_dict("records"), strict=True):
         grounds, offered = None, row["offered"]
-        if offered is not None and row["belief"] is not None:
+        if row["belief"] is not None:
             factor = np.asarray(row["belief"], dtype=np.float64).reshape(d + 1, d + 1)
             ridge = Ridge(decider.ridge.penalty, int(row["observations"]), factor)
-            vectors = np.asarray(offered, dtype=np.float64).reshape(-1, d)
+            # Sets that are infinite, and those too large to keep, are not in the log.
+            vectors = None if offered is None else np.asarray(offered, dtype=np.float64)
             grounds = Grounds(
                 decider.strategy,
                 decider._state._replace(step=int(row["step"]), ridge=ridge),
-                Offer(vectors, decider.columns),
+                None if vectors is None else Offer(vectors.reshape(-1, d), decider.columns),
                 None if row["rows"] is None else np.asarray(row["rows"], dtype=np.int64),
                 decider.columns,
             )
