@@ -123,12 +123,11 @@ def draw(folder: Path, share: float = 1.0) -> str:
     lines = ["| strategy | exponent (95 %) | regret at n = 10^6 |", "|---|---:|---:|"]
     for i, found in enumerate(curves):
         b, low, high = found.exponent
-        colours, styles = len(plots.COLOURS), len(plots.LINES)
-        colour, style = plots.COLOURS[i % colours], plots.LINES[(i + i // colours) % styles]
+        look = plots.look(i)
         (line,) = ax.plot(found.steps, found.regret, label=f"{found.label}: $n^{{{b:.2f}}}$")
-        line.set(color=colour, linestyle=style, marker="o" if len(found.steps) < 10 else None)
+        line.set(**look, marker="o" if len(found.steps) < 10 else None)
         ends = np.quantile(found.resampled, ENDS, axis=0)
-        ax.fill_between(found.steps, *ends, color=colour, alpha=0.15, linewidth=0)
+        ax.fill_between(found.steps, *ends, color=look["color"], alpha=0.15, linewidth=0)
         lines.append(
             f"| `{found.label}` | {b:.2f} ({low:.2f} to {high:.2f}) | {found.regret[-1]:,.0f} |"
         )

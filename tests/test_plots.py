@@ -64,7 +64,7 @@ def test_found_best_begins_where_the_window_is_full() -> None:
 
 
 def test_nine_strategies_have_nine_looks_and_any_parameter_can_be_an_axis() -> None:
-    looks = {tuple(str(v) for v in plots._style(i).values()) for i in range(64)}
+    looks = {tuple(str(v) for v in plots.look(i).values()) for i in range(64)}
     assert len(looks) == 64
     result = pb.simulate(
         pb.problems.random_arms(), [pb.GENTRY(), pb.GENTRY(basis="first")], trials=2, horizon=5

@@ -1,8 +1,7 @@
-"""Draw what `results` computed; the only place that imports matplotlib."""
+"""Figures of simulated results: regret, found-best, sweeps, and panels of them."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,18 +13,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter, LogFormatterSciNotation, PercentFormatter
 
 from projbandits._checks import Array, one_of
-from projbandits.online.audit import Audit
+from projbandits.plots.style import (
+    COLUMN_WIDTH,
+    MARKERS,
+    finish,
+    look,
+    new_axes,
+    thousands,
+)
 from projbandits.results import FOUND_BEST_WINDOW, Result
 from projbandits.statistics import half_width
 
-COLUMN_WIDTH = 3.5
-"""The width of one column of a paper, in inches."""
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C8C00")
-"""Distinguishable with any colour vision; after the palette of Okabe and Ito."""
-
-LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 2, 1, 2)), (0, (2, 1)))
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 METRIC_LABELS = {"regret": "projection regret", "return_regret": "return regret"}
 
 
@@ -87,7 +85,7 @@ def regret(
         ax.yaxis.set_major_formatter(LogFormatterSciNotation())
     else:
         ax.set_ylim(bottom=0)
-        ax.yaxis.set_major_formatter(_thousands)
+        ax.yaxis.set_major_formatter(thousands)
     return ax
 
 
@@ -126,15 +124,15 @@ def against(
     'alpha (4 trials; bars: 95% intervals)'
     """
     frame = result.against(parameter, level=level)
-    ax = _axes(ax)
+    ax = new_axes(ax)
     for i, (family, rows) in enumerate(frame.groupby("family", sort=False)):
         _errorbar(ax, rows, parameter, str(family), i)
     numbers = pd.to_numeric(frame[parameter], errors="coerce")
     if (numbers > 0).all():
         ax.set_xscale("log")
-        ax.xaxis.set_major_formatter(_thousands)
+        ax.xaxis.set_major_formatter(thousands)
     ax.set_yscale("log")
-    ax.yaxis.set_major_formatter(_thousands)
+    ax.yaxis.set_major_formatter(thousands)
     ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
     ax.set_xlabel(f"{parameter} ({result.trials:,} trials; bars: {level:.0%} intervals)")
     ax.set_ylabel(f"mean projection regret at step {result.steps[-1]:,}")
@@ -155,13 +153,13 @@ def survival(result: Result, ax: Axes | None = None) -> Axes:
     >>> plots.survival(result).get_ylabel()
     'trials with more regret'
     """
-    ax = _axes(ax)
+    ax = new_axes(ax)
     for i, strategy in enumerate(result.strategies):
         values = np.sort(result.regret[i, :, -1])
         above = 1 - np.arange(1, len(values) + 1) / len(values)
-        ax.step(values, above, where="post", **_style(i), label=_short(strategy))
+        ax.step(values, above, where="post", **look(i), label=_short(strategy))
     ax.set_xscale("log")
-    ax.xaxis.set_major_formatter(_thousands)
+    ax.xaxis.set_major_formatter(thousands)
     ax.set_xlabel(f"projection regret at step {result.steps[-1]:,} ({result.trials:,} trials)")
     ax.set_ylabel("trials with more regret")
     _share_axis(ax)
@@ -181,7 +179,7 @@ def thresholds(
     >>> plots.thresholds(np.array([10.0, 30.0, 1e3]), [1.0, 100.0]).get_xlabel()
     'alpha (3 worlds)'
     """
-    ax = _axes(ax)
+    ax = new_axes(ax)
     values = np.sort(values)
     below = np.arange(len(values) + 1) / len(values)
     ax.step(
@@ -192,7 +190,7 @@ def thresholds(
         label="share of worlds",
     )
     for i, alpha in enumerate(alphas):
-        ax.axvline(alpha, **_style(i), label=f"{name} = {alpha:g}")
+        ax.axvline(alpha, **look(i), label=f"{name} = {alpha:g}")
     ax.set_xscale("log")
     ax.xaxis.set_major_formatter(LogFormatterSciNotation())
     ax.set_xlabel(f"{name} ({len(values):,} worlds)")
@@ -254,50 +252,19 @@ def runs(curves: Mapping[str, Array], ax: Axes | None = None, *, level: float = 
     >>> ax.get_xlabel()
     'step (9 runs; bands: 95% intervals)'
     """
-    ax = _axes(ax)
+    ax = new_axes(ax)
     for i, (label, values) in enumerate(curves.items()):
         steps, mean = np.arange(1, values.shape[1] + 1), values.mean(axis=0)
-        half, style = half_width(values, level), _style(i)
+        half, style = half_width(values, level), look(i)
         ax.plot(steps, mean, **style, label=label)
         ax.fill_between(
             steps, mean - half, mean + half, color=style["color"], alpha=0.18, linewidth=0
         )
     ax.set_xlabel(f"step ({len(values)} runs; bands: {level:.0%} intervals)")
     ax.set_xlim(0, len(steps))
-    ax.xaxis.set_major_formatter(_thousands)
+    ax.xaxis.set_major_formatter(thousands)
     finish(ax)
     return ax
-
-
-def finish(ax: Axes, columns: int = 2) -> None:
-    """Give axes the style of all figures here; a legend stands above, where it covers nothing.
-
-    Examples
-    --------
-    >>> from projbandits import plots
-    >>> import matplotlib.pyplot as plt
-    >>> _, ax = plt.subplots()
-    >>> _ = ax.plot([0, 1], color=plots.COLOURS[0], label="mine")
-    >>> plots.finish(ax)
-    """
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis="y", color="0.9", linewidth=0.6)
-    ax.set_axisbelow(True)
-    for text in (ax.title, ax.xaxis.label, ax.yaxis.label):
-        text.set_fontsize(8)
-    ax.tick_params(which="both", labelsize=7)
-    handles, _ = ax.get_legend_handles_labels()
-    if not handles:
-        return
-    ax.legend(
-        fontsize=7,
-        frameon=False,
-        ncols=min(columns, len(handles)),
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        borderaxespad=0,
-        columnspacing=1,
-    )
 
 
 def figure_pair(result: Result, *, title: str = "", level: float = 0.95) -> Figure:
@@ -325,18 +292,18 @@ def _curves(
     first: int = 1,
     quantile: float | None = None,
 ) -> Axes:
-    ax = _axes(ax)
+    ax = new_axes(ax)
     shown = result.steps >= min(first, result.horizon)
     steps = result.steps[shown]
     for i, strategy in enumerate(result.strategies):
         curve = result.curve(strategy, metric, level, quantile)
         mean, low, high = (values[shown] for values in curve)
-        style = _style(i)
+        style = look(i)
         ax.plot(steps, mean, **style, label=_short(strategy))
         ax.fill_between(steps, low, high, color=style["color"], alpha=0.18, linewidth=0)
     ax.set_xlabel(f"step ({result.trials:,} trials; bands: {level:.0%} intervals)")
     ax.set_xlim(0, result.horizon)
-    ax.xaxis.set_major_formatter(_thousands)
+    ax.xaxis.set_major_formatter(thousands)
     finish(ax)
     return ax
 
@@ -347,18 +314,12 @@ def _statistic(quantile: float | None) -> str:
     return "median" if quantile == 0.5 else f"{quantile:g} quantile of"
 
 
-def _style(i: int) -> dict[str, Any]:
-    """Return colour and line of the i-th curve; the pair repeats only after 64."""
-    n = len(COLOURS)
-    return {"color": COLOURS[i % n], "linestyle": LINES[(i + i // n) % n]}
-
-
 def _errorbar(ax: Axes, rows: pd.DataFrame, parameter: str, family: str, i: int) -> None:
     ax.errorbar(
         rows[parameter],
         rows["mean"],
         yerr=[rows["mean"] - rows["low"], rows["high"] - rows["mean"]],
-        **_style(i),
+        **look(i),
         marker=MARKERS[i % len(MARKERS)],
         markersize=4,
         capsize=2,
@@ -366,131 +327,10 @@ def _errorbar(ax: Axes, rows: pd.DataFrame, parameter: str, family: str, i: int)
     )
 
 
-def _axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
-    size = (COLUMN_WIDTH, 0.75 * COLUMN_WIDTH)
-    _, new = plt.subplots(figsize=size, layout="constrained", dpi=200)
-    return new
-
-
 def _share_axis(ax: Axes) -> None:
     ax.set_ylim(0, 1)
     ax.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
 
 
-def _thousands(value: float, _: float) -> str:
-    return f"{value:,.0f}" if value >= 10 or value == round(value) else f"{value:g}"
-
-
 def _short(label: str) -> str:
     return label.removesuffix("()")
-
-
-def close(figure: Figure) -> None:
-    """Forget a figure that has been written."""
-    plt.close(figure)
-
-
-def audit(found: Audit) -> Figure:
-    """Draw an audit: its verdict, what changed, what it cost, the proxies, and who was chosen.
-
-    Examples
-    --------
-    >>> import numpy as np, projbandits as pb
-    >>> from projbandits import plots
-    >>> U = pb.Subspace.coordinates(keep=[0], d=2)
-    >>> decider = pb.Decider(subspace=U, seed=0, log=True)
-    >>> decider.tell(decider.ask(np.eye(2)).id, 1.0)
-    >>> len(plots.audit(decider.audit()).axes)
-    4
-    """
-    value = found.table["value"].astype(float)
-    known = found.shifts[~np.isnan(found.shifts)]
-    changes = {
-        "scores, at most": value["largest change of a score"],
-        "best guesses": value["best guesses that changed"] / value["decisions audited"],
-        "probabilities, mean": value["mean change of the probabilities"],
-        "probabilities, at most": known.max() if len(known) else np.nan,
-    }
-    parts = ("the projection", "learning", "exploring")
-    costs = {part: value[f"return given up by {part}"] for part in parts}
-    pieces = [_wrapped(name) for name in found.proxies.index]
-    room = sum(1.5 + name.count("\n") for name in pieces)
-    lines = [len(changes), len(costs), *[room] * bool(pieces)]
-    tall = max(sum(lines) + 2.2 * len(lines), len(found.groups) + len(pieces) + 3)
-    title = textwrap.fill(found.verdict, 125 if pieces else 60)
-    size = (
-        (2.2 if pieces else 1.2) * COLUMN_WIDTH,
-        0.2 * tall + 0.15 * (title.count("\n") + 1) + 0.2,
-    )
-    figure = plt.figure(figsize=size, layout="constrained", dpi=200)
-    figure.suptitle(title, fontsize=8, x=0.01, ha="left")
-    grid = figure.add_gridspec(len(lines), 2 if pieces else 1, height_ratios=lines)
-    left = [figure.add_subplot(grid[i, 0]) for i in range(len(lines))]
-    _bars(left[0], [*changes], {"": [*changes.values()]}, share=True)
-    left[0].set_xlim(0, max(1.0, *np.nan_to_num([*changes.values()])))
-    left[0].set_xlabel("changed with another protected part")
-    _bars(left[1], [*costs], {"": [*costs.values()]})
-    left[1].set_xlabel(f"return given up a decision ({value['return given up']:.2g} in all)")
-    if pieces:
-        kinds = {"linear fit": found.proxies["r2"], "with squares": found.proxies["r2_squares"]}
-        _bars(left[2], pieces, kinds, share=True)
-        left[2].set_xlim(0, 1)
-        left[2].set_xlabel("protected variance that kept features predict")
-        _shares(figure.add_subplot(grid[:, 1]), found.groups)
-    return figure
-
-
-def _bars(ax: Axes, labels: list[str], kinds: dict[str, Any], *, share: bool = False) -> None:
-    """Draw horizontal bars, the first on top, each with its number; the unknown has no bar."""
-    places, width = np.arange(len(labels)), 0.8 / len(kinds)
-    for i, (kind, values) in enumerate(kinds.items()):
-        at = places + width * (i - (len(kinds) - 1) / 2)
-        numbers = np.asarray(values, dtype=float)
-        ax.barh(at, np.nan_to_num(numbers), width, color=COLOURS[i], label=kind)
-        for y, number in zip(at, numbers, strict=True):
-            text = f"{100 * number:.3g} %" if share else f"{number:.2g}"
-            text = "unknown" if np.isnan(number) else text
-            ax.text(max(0.0, np.nan_to_num(number)), y, f" {text}", va="center", fontsize=6)
-    ax.set_yticks(places, labels)
-    ax.set_ylim(len(labels) - 0.5, -0.5)
-    _finish_rows(ax, share=share)
-
-
-def _shares(ax: Axes, groups: pd.DataFrame) -> None:
-    """Draw the share of each group, among those of its column, in what was offered and chosen."""
-    labels: list[str] = []
-    places: list[int] = []
-    headings: list[int] = []
-    for column, rows in groups.groupby("column", sort=False):
-        headings.append(len(labels))
-        places += range(len(labels) + 1, len(labels) + 1 + len(rows))
-        labels += [_wrapped(column), *rows["group"]]
-    for i, part in enumerate(("offered", "best guess", "explored", "chosen")):
-        style: dict[str, Any] = {"color": COLOURS[i], "marker": MARKERS[i], "linestyle": "none"}
-        at = np.array(places) + 0.2 * (i - 1.5)  # side by side, so that none hides another
-        ax.plot(groups[part], at, **style, markersize=3, label=part, clip_on=False)
-    for place in [*headings[1:], *places]:
-        ax.axhline(place - 0.5, color="0.9", linewidth=0.6)
-    ax.set_yticks(range(len(labels)), labels)
-    for heading in headings:
-        ax.get_yticklabels()[heading].set_fontweight("bold")
-    ax.set_ylim(len(labels) - 0.5, -0.5)
-    ax.set_xlim(0, 1)
-    ax.set_xlabel("share of each group")
-    _finish_rows(ax, share=True)
-
-
-def _finish_rows(ax: Axes, *, share: bool) -> None:
-    """Give rows the style of all figures; what runs along them is read off vertical lines."""
-    finish(ax)
-    ax.grid(visible=False, axis="y")
-    ax.grid(axis="x", color="0.9", linewidth=0.6)
-    ax.tick_params(axis="y", length=0)
-    if share:
-        ax.xaxis.set_major_formatter(PercentFormatter(1.0))
-
-
-def _wrapped(text: Any) -> str:
-    return textwrap.fill(str(text), 26)

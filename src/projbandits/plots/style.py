@@ -1,0 +1,74 @@
+"""What all figures here have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+COLUMN_WIDTH = 3.5
+"""The width of one column of a paper, in inches."""
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C8C00")
+"""Distinguishable with any colour vision; after the palette of Okabe and Ito."""
+
+LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 2, 1, 2)), (0, (2, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+
+def finish(ax: Axes, columns: int = 2) -> None:
+    """Give axes the style of all figures here; a legend stands above, where it covers nothing.
+
+    Examples
+    --------
+    >>> from projbandits import plots
+    >>> import matplotlib.pyplot as plt
+    >>> _, ax = plt.subplots()
+    >>> _ = ax.plot([0, 1], color=plots.COLOURS[0], label="mine")
+    >>> plots.finish(ax)
+    """
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    for text in (ax.title, ax.xaxis.label, ax.yaxis.label):
+        text.set_fontsize(8)
+    ax.tick_params(which="both", labelsize=7)
+    handles, _ = ax.get_legend_handles_labels()
+    if not handles:
+        return
+    ax.legend(
+        fontsize=7,
+        frameon=False,
+        ncols=min(columns, len(handles)),
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        borderaxespad=0,
+        columnspacing=1,
+    )
+
+
+def close(figure: Figure) -> None:
+    """Forget a figure that has been written."""
+    plt.close(figure)
+
+
+def look(i: int) -> dict[str, Any]:
+    """Return colour and line of the i-th curve; the pair repeats only after 64."""
+    n = len(COLOURS)
+    return {"color": COLOURS[i % n], "linestyle": LINES[(i + i // n) % n]}
+
+
+def new_axes(ax: Axes | None) -> Axes:
+    """Return axes to draw on, those given or new ones of one column's width."""
+    if ax is not None:
+        return ax
+    size = (COLUMN_WIDTH, 0.75 * COLUMN_WIDTH)
+    _, new = plt.subplots(figsize=size, layout="constrained", dpi=200)
+    return new
+
+
+def thousands(value: float, _: float) -> str:
+    """Return a number with separators, as a formatter of axes does."""
+    return f"{value:,.0f}" if value >= 10 or value == round(value) else f"{value:g}"
