@@ -15,6 +15,7 @@ from projbandits.problems import Bernoulli, Gaussian, Uniform, World
 from projbandits.results import FOUND_BEST_SHARE, FOUND_BEST_WINDOW
 from projbandits.simulation.records import Record
 from projbandits.simulation.rules import (
+    WITH_EFFECTS,
     CompiledRule,
     loop_of,
     rule_of,
@@ -130,7 +131,16 @@ def _with_effects(tables: Tables, strategy: LinearStrategy, rule: CompiledRule) 
     prior = Effects.prior(learn[0], strategy.ridge, tau, sigma)
     basis = tables.basis(rule.basis)
     return (
-        effect_view(prior.penalty, prior.ratio, prior.noise, learn, aim[1], basis, rule.parameters),
+        effect_view(
+            prior.penalty,
+            prior.ratio,
+            prior.noise,
+            learn,
+            aim[1],
+            basis,
+            rule.parameters,
+            WITH_EFFECTS.index(rule.function),
+        ),
         strategy.ridge,
         -1.0 if tau is None else tau,
         0.0 if sigma is None else sigma,

@@ -16,6 +16,16 @@ from projbandits.strategies.ellipsoid import Ellipsoidal
 from projbandits.strategies.greedy import EpsilonGreedy
 from projbandits.strategies.ids import Believing, normal_table
 
+WITH_EFFECTS = (
+    EpsilonGreedy.select,
+    Ellipsoidal.select,
+    EIIDS.prospect,
+    EIRatio.select,
+    DirectedIDS.prospect,
+    ProjectedTS.select,
+)
+"""The functions of the rules that `kernels.effect_rules` knows, in its order."""
+
 
 class CompiledRule(NamedTuple):
     """How a strategy of your own chooses, for the compiled loop.
@@ -114,24 +124,20 @@ def loop_of(function: Callable[..., Any], kind: str) -> Any:
         steps,
     )
 
+    if kind == "effects":
+        return effect_rules.with_effects
     own = {
         (EpsilonGreedy.select, "finite"): rules.greedy_steps,
-        (EpsilonGreedy.select, "effects"): effect_rules.greedy_effects,
         (EpsilonGreedy.select, "convex"): rules.greedy_points,
         (Ellipsoidal.select, "finite"): rules.optimistic_steps,
-        (Ellipsoidal.select, "effects"): effect_rules.optimistic_effects,
         (Ellipsoidal.select, "convex"): rules.optimistic_points,
         (EIIDS.prospect, "finite"): ids_rules.eiids_steps,
-        (EIIDS.prospect, "effects"): effect_rules.eiids_effects,
         (EIIDS.prospect, "convex"): ids_points.eiids_points,
         (EIRatio.select, "finite"): ids_rules.eiratio_steps,
-        (EIRatio.select, "effects"): effect_rules.eiratio_effects,
         (EIRatio.select, "convex"): ids_points.eiratio_points,
         (DirectedIDS.prospect, "finite"): ids_rules.directed_steps,
-        (DirectedIDS.prospect, "effects"): effect_rules.directed_effects,
         (DirectedIDS.prospect, "convex"): ids_points.directed_points,
         (ProjectedTS.select, "finite"): ids_rules.thompson_steps,
-        (ProjectedTS.select, "effects"): effect_rules.thompson_effects,
         (ProjectedTS.select, "convex"): ids_points.thompson_points,
     }
     if (function, kind) in own:

@@ -22,7 +22,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
@@ -52,7 +51,7 @@ of the contrary does not look at arms that it has not tried. So the penalty is a
 the ridge, and of the one at which features alone would explain returns as large as those seen.
 """
 
-ROUNDS = 8
+ROUNDS = 9
 """How often sigma is estimated anew where tau is known."""
 
 TINY = 1e-12
@@ -124,27 +123,28 @@ class Effects:
         kept = (getattr(self, field.name) for field in fields(self))
         return Effects, tuple(kept)  # what follows from them is not kept
 
-    def _solved(self, ratio: float) -> tuple[Array, Array, float]:
-        """Return Q with Q Q^T = V^-1, Q^T V theta-hat, and log det V at rho = `ratio`.
+    def _solved(self, ratios: Array) -> tuple[Array, Array, Array]:
+        """Return Q with Q Q^T = V^-1, Q^T V theta-hat, and log det V, at each rho.
 
         From the rows of which V is the sum of squares, not from V.
         """
         seen = self.pulls > 0
-        n, s = self.pulls[seen], self.sums[seen]
-        weight = 1.0 / (1.0 + n * ratio)
-        d = self.features.shape[1]
-        rows = np.zeros((len(n) + d, d + 1))
-        rows[: len(n), :d] = np.sqrt(n * weight)[:, None] * self.features[seen]
-        rows[: len(n), d] = s * np.sqrt(weight / n)
-        np.fill_diagonal(rows[len(n) :], math.sqrt(self.penalty))
+        n, s, f = self.pulls[seen], self.sums[seen], self.features[seen]
+        weight = 1.0 / (1.0 + np.multiply.outer(ratios, n))
+        m, d = f.shape
+        rows = np.zeros((len(ratios), m + d, d + 1))
+        rows[:, :m, :d] = np.sqrt(n * weight)[:, :, None] * f
+        rows[:, :m, d] = s * np.sqrt(weight / n)
+        rows[:, m + np.arange(d), np.arange(d)] = math.sqrt(self.penalty)
         R: Array = np.asarray(np.linalg.qr(rows, mode="r"))
-        Q = scipy.linalg.solve_triangular(R[:d, :d], np.eye(d))
-        return Q, R[:d, d], 2.0 * float(np.log(np.abs(np.diag(R)[:d])).sum())
+        sizes = np.abs(np.diagonal(R[:, :d, :d], axis1=1, axis2=2))
+        grown: Array = 2.0 * np.log(sizes).sum(axis=1)
+        return np.asarray(np.linalg.inv(R[:, :d, :d]), dtype=np.float64), R[:, :d, d], grown
 
     @cached_property
     def _linear(self) -> tuple[Array, Array]:
         """V^-1 and theta-hat."""
-        Q, target, _ = self._solved(self.ratio)
+        Q, target, _ = (part[0] for part in self._solved(np.array([self.ratio])))
         return Q @ Q.T, Q @ target
 
     def belief(self, aims: Array) -> Belief:
@@ -162,22 +162,23 @@ class Effects:
             noise=self.noise,
         )
 
-    def likelihood(self, ratio: float, noise: float | None = None) -> tuple[float, float]:
-        """Return sigma^2 at rho = `ratio`, on the high side, and the log-likelihood there.
+    def likelihood(self, ratios: Array, noise: float | None = None) -> tuple[Array, Array]:
+        """Return sigma^2, on the high side, and the log-likelihood at each value of rho.
 
         The variance is what is not explained over the number of free observations, with a standard
         error added, as in `strategies.noise`. The likelihood is that of the returns with theta and
         the effects integrated out, up to a constant, at its best variance or at the given noise.
         """
-        weight = 1.0 / (1.0 + self.pulls * ratio)
-        Q, z, grown = self._solved(ratio)
-        rest = self.squares - ratio * float((self.sums**2 * weight).sum()) - float(z @ z)
-        rest = max(rest, TINY * self.squares)
-        free = max(self.n - len(z) + self.penalty * float(np.vdot(Q, Q)), LEAST_FREE)
-        grown -= float(np.log(weight).sum())
+        weight = 1.0 / (1.0 + np.multiply.outer(ratios, self.pulls))
+        Q, z, grown = self._solved(ratios)
+        rest = self.squares - ratios * (weight @ self.sums**2) - (z**2).sum(axis=1)
+        rest = np.maximum(rest, TINY * self.squares)
+        trace = (Q**2).sum(axis=(1, 2))
+        free = np.maximum(self.n - z.shape[1] + self.penalty * trace, LEAST_FREE)
+        grown = grown - np.log(weight).sum(axis=1)
         used = rest / self.n if noise is None else noise**2
-        fit = -0.5 * (self.n * math.log(used) + rest / used + grown)
-        return rest / free * (1.0 + HIGH * math.sqrt(2.0 / free)), fit
+        fit = -0.5 * (self.n * np.log(used) + rest / used + grown)
+        return rest / free * (1.0 + HIGH * np.sqrt(2.0 / free)), fit
 
     def fitted(self, effect: float | None, noise: float | None) -> Effects:
         """Return the same observations with rho, sigma and lambda as told, or as the data has them.
@@ -190,14 +191,13 @@ class Effects:
         if self.squares == 0.0:
             return self
         if effect is not None:
-            sigma = noise
-            if sigma is None:
-                sigma = math.sqrt(self.likelihood(0.0)[0])
-                for _ in range(ROUNDS):
-                    sigma = math.sqrt(self.likelihood((effect / sigma) ** 2)[0])
+            ratio, sigma = 0.0, noise or 0.0
+            for _ in range(ROUNDS if noise is None else 0):
+                sigma = math.sqrt(self.likelihood(np.array([ratio**2]))[0][0])
+                ratio = effect / sigma
             ratio = effect / sigma
         else:
-            variances, fits = np.array([self.likelihood(r * r, noise) for r in RATIOS]).T
+            variances, fits = self.likelihood(RATIOS**2, noise)
             chances = np.exp(fits - fits.max()) * PRIOR
             sigma = noise or math.sqrt(float(chances @ variances) / float(chances.sum()))
             ratio = leaning(np.exp(fits - fits.max()))

@@ -128,13 +128,21 @@ def thompson_with_effects(t, view, rng):  # type: ignore[no-untyped-def]
     return argmax(room.gaps, view.lanes)
 
 
-greedy_effects = bind(effect_steps, "greedy_effects", allocates=False, rule=greedy_rule)
-optimistic_effects = bind(effect_steps, "optimistic_effects", allocates=False, rule=optimistic_rule)
-eiids_effects = bind(effect_steps, "eiids_effects", allocates=False, rule=eiids_with_effects)
-eiratio_effects = bind(effect_steps, "eiratio_effects", allocates=False, rule=eiratio_with_effects)
-directed_effects = bind(
-    effect_steps, "directed_effects", allocates=False, rule=directed_with_effects
-)
-thompson_effects = bind(
-    effect_steps, "thompson_effects", allocates=False, rule=thompson_with_effects
-)
+@njit(nogil=True, error_model="numpy")
+def any_rule(t, view, rng):  # type: ignore[no-untyped-def]
+    """Choose by the rule whose number in RULES is the view's."""
+    if view.rule == 0:
+        return greedy_rule(t, view, rng)
+    if view.rule == 1:
+        return optimistic_rule(t, view, rng)
+    if view.rule == 2:
+        return eiids_with_effects(t, view, rng)
+    if view.rule == 3:
+        return eiratio_with_effects(t, view, rng)
+    if view.rule == 4:
+        return directed_with_effects(t, view, rng)
+    return thompson_with_effects(t, view, rng)
+
+
+# One loop for all: estimating the scales is the most of it, and would be compiled for each.
+with_effects = bind(effect_steps, "with_effects", allocates=False, rule=any_rule)

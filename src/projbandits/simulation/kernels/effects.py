@@ -48,6 +48,8 @@ class EffectView(NamedTuple):
         V^-1 f_j.
     room : Room
         Room to work in.
+    rule : int
+        Which rule of `effect_rules.any_rule` chooses.
     """
 
     scores: Array
@@ -66,6 +68,7 @@ class EffectView(NamedTuple):
     lanes: Array
     across: Array
     room: Room
+    rule: int
 
 
 def effect_view(
@@ -76,6 +79,7 @@ def effect_view(
     aim_T: Array,
     basis: NDArray[np.int64],
     parameters: Array,
+    rule: int,
 ) -> EffectView:
     """Return the view of a trial that is about to begin."""
     K, d = learn[0].shape
@@ -98,6 +102,7 @@ def effect_view(
         np.empty(LANES),
         learn[1] / penalty,
         ids_room(K, d, d),
+        rule,
     )
 
 
@@ -176,11 +181,11 @@ def refit(ridge, tau, told_noise, view, pulls, sums, V, b, fits):  # type: ignor
         return
     sigma = told_noise
     if tau >= 0.0:
-        if told_noise <= 0.0:
-            sigma = math.sqrt(likelihood(0.0, told_noise, view, pulls, sums, V, b)[0])
-            for _ in range(ROUNDS):
-                rho = (tau / sigma) ** 2
-                sigma = math.sqrt(likelihood(rho, told_noise, view, pulls, sums, V, b)[0])
+        ratio = 0.0
+        for _ in range(ROUNDS if told_noise <= 0.0 else 0):
+            rho = ratio * ratio
+            sigma = math.sqrt(likelihood(rho, told_noise, view, pulls, sums, V, b)[0])
+            ratio = tau / sigma
         ratio = tau / sigma
     else:
         for r in range(RATIOS.size):
