@@ -125,7 +125,7 @@ def draw(folder: Path, share: float = 1.0) -> str:
         b, low, high = found.exponent
         look = plots.look(i)
         (line,) = ax.plot(found.steps, found.regret, label=f"{found.label}: $n^{{{b:.2f}}}$")
-        line.set(**look, marker="o" if len(found.steps) < 10 else None)
+        line.set(**look, marker="o" if len(found.steps) < 10 else "")
         ends = np.quantile(found.resampled, ENDS, axis=0)
         ax.fill_between(found.steps, *ends, color=look["color"], alpha=0.15, linewidth=0)
         lines.append(
