@@ -513,3 +513,16 @@ def test_many_protected_columns_have_room() -> None:
     assert title.x1 <= figure.bbox.x1
     assert title.y0 >= max(ax.get_tightbbox().y1 for ax in figure.axes)
     plt.close(figure)
+
+
+def test_arms_that_were_not_on_offer_are_refused_where_those_were_kept() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5, 3))
+    decider = pb.Decider(pb.GENTRY(), subspace=pb.Subspace.coordinates([0, 1], d=3), seed=0)
+    decision = decider.ask(X)
+    others = np.full((5, 3), 9.0)
+    others[decision.index] = X[decision.index]
+    for wrong in (others, np.vstack([X, [[50.0, 0.0, 0.0]]])):
+        with pytest.raises(ValueError, match="in the same order, got others"):
+            decider.explain(decision, arms=wrong)
+    assert decider.explain(decision, arms=X).reason == decider.explain(decision).reason

@@ -442,3 +442,29 @@ def test_logs_that_cannot_be_replayed_are_named() -> None:
             pb.replay(bad, pb.GENTRY())
     with pytest.raises(TypeError, match="subspace must be a Subspace, got 3"):
         pb.replay(log, pb.GENTRY(), subspace=3)  # type: ignore[arg-type]
+
+
+def test_names_that_look_like_numbers_are_names() -> None:
+    rng = np.random.default_rng(0)
+    U = pb.Subspace.without("2", columns=["0", "1", "2"])
+    decider = pb.Decider(pb.GENTRY(alpha=0.5), subspace=U, seed=0, log=True)
+    for _ in range(40):
+        decision = decider.ask(pd.DataFrame(rng.normal(size=(4, 3))))
+        decider.tell(decision, float(decision.arm @ [1.0, 0.5, 2.0]))
+    turned = pb.Subspace.without("2", columns=["2", "0", "1"])
+    plain = pb.replay(decider.log(), pb.GENTRY()).estimates()
+    for log in (decider.log(), pl.from_pandas(decider.log())):
+        again = pb.replay(log, pb.GENTRY(), subspace=turned).estimates()
+        pd.testing.assert_frame_equal(again, plain)
+
+
+def test_logs_put_together_are_refused_where_beliefs_do_not_serve() -> None:
+    U = pb.Subspace.coordinates([0, 1], d=3)
+    logs = []
+    for seed in range(2):
+        decider = pb.Decider(pb.REGRET(), subspace=U, seed=seed, log=True)
+        for _ in range(5):
+            decider.tell(decider.ask(np.eye(3)), 1.0)
+        logs.append(decider.log())
+    with pytest.raises(ValueError, match="that of one decider, got 2 put together"):
+        pb.replay(pd.concat(logs, ignore_index=True), pb.GENTRY())

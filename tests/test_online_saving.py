@@ -209,3 +209,28 @@ def test_saving_follows_links_and_names_a_missing_folder(tmp_path: Path) -> None
     assert (tmp_path / "file").is_file()
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         decider.save(tmp_path / "nowhere" / "file")
+
+
+def test_a_large_set_of_arms_has_the_same_chances_after_loading(tmp_path: Path) -> None:
+    # Above 4,096 arms D_k is sought among some of them; a FiniteArms is no exception.
+    rng = np.random.default_rng(0)
+    arms = pb.FiniteArms(rng.normal(size=(5000, 3)))
+    decider = pb.Decider(pb.GENTRY(alpha=0.5), subspace=U3, seed=1, log=True)
+    for _ in range(6):
+        for decision in decider.ask(arms, count=2):
+            decider.tell(decision, float(rng.normal()))
+    decider.save(tmp_path / "decider")
+    for log in (decider.log(), pb.Decider.load(tmp_path / "decider").log()):
+        stated = [p[i] for p, i in zip(log["probabilities"], log["position"], strict=True)]
+        np.testing.assert_allclose(stated, log["propensity"], atol=1e-12)
+
+
+def test_of_offers_too_large_to_keep_nothing_large_is_kept(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(60_000, 3))
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=1, log=True)
+    _, second = decider.ask(X, count=2)
+    decider.ask(pb.FiniteArms(X))
+    decider.save(tmp_path / "decider")
+    assert (tmp_path / "decider").stat().st_size < 50_000
+    loaded = pb.Decider.load(tmp_path / "decider")
+    assert loaded.explain(second.id, X).reason == decider.explain(second, X).reason

@@ -62,7 +62,7 @@ def real_vector(name: str, value: Any, length: int) -> Array:
 
 def real(name: str, value: Any) -> float:
     """Return `value` as a finite float."""
-    if isinstance(value, bool | np.bool_ | str | bytes):
+    if isinstance(value, bool | np.bool_ | str | bytes | np.complexfloating):
         raise TypeError(f"{name} must be a number, got {_short(value)}")
     try:
         number = float(value)
@@ -123,16 +123,29 @@ def did_you_mean(value: Any, known: Iterable[Any]) -> str:
 
 
 def _culprit(value: Any) -> str | None:
-    """Return the first entry of rows that is no number, and where it is."""
-    for i, row in enumerate(value if isinstance(value, list | tuple | np.ndarray) else ()):
-        for j, entry in enumerate(row if isinstance(row, list | tuple | np.ndarray) else ()):
-            try:
-                real("entry", entry)
-            except TypeError:
+    """Return the first entry that is no number, or the first row of another length, and where."""
+    rows = value if isinstance(value, list | tuple | np.ndarray) else ()
+    for i, row in enumerate(rows):
+        if not isinstance(row, list | tuple | np.ndarray):
+            if _no_number(row):
+                return f"{_short(row)} in row {i}"
+            continue
+        for j, entry in enumerate(row):
+            if _no_number(entry):
                 return f"{_short(entry)} in row {i}, column {j}"
-            except ValueError:
-                pass
+        if len(row) != np.size(rows[0]):
+            return f"{len(row)} entries in row {i} and {np.size(rows[0])} in row 0"
     return None
+
+
+def _no_number(entry: Any) -> bool:
+    try:
+        real("entry", entry)
+    except TypeError:
+        return True
+    except ValueError:  # not finite, which is another matter
+        return False
+    return False
 
 
 def _short(value: Any) -> str:

@@ -102,7 +102,8 @@ def audit(decider: Decider, entries: list[Entry]) -> Audit:
     if not cases:
         raise ValueError(
             "the log has no decision among finitely many arms that could be audited, got "
-            f"{left_out[0]} among too many arms to keep and {infinite} on infinite sets"
+            f"{left_out[0]} among too many arms to keep and {infinite} on infinite sets; what "
+            "workers decided before they were merged is in their own logs"
         )
     pool = np.vstack([case.arms.vectors for case in cases])
     protected = Protected.of(decider.subspace, decider.columns, pool)

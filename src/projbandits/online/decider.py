@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from projbandits._checks import Array, integer, real_vector
 from projbandits._files import write_whole
+from projbandits._tables import is_table
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.online import offers
 from projbandits.online.belief import check_usable, projection_reward
@@ -161,13 +162,14 @@ class Decider:
     ) -> list[Decision]:
         """Decide, and only then change anything; a strategy that fails leaves all as it was."""
         before = self._rng.bit_generator.state
-        kept = not isinstance(offered, offers.Offer) or offered.vectors.size <= KEPT
+        kept = not isinstance(offered, FiniteArms) or offered.vectors.size <= KEPT
         state, decisions, taken = self._state, [], list[int]()
         try:
             for slot in range(slots):
                 left, rows = offered, None
-                if taken and isinstance(offered, FiniteArms):
-                    left, rows = offers.Offer(offered.vectors, columns).without(taken)
+                if taken and isinstance(offered, offers.Offer):
+                    left, rows = offered.without(taken)
+                grounds = (left if kept else None), tuple(taken), columns
                 choice = self.strategy.select(state, left, self._rng)
                 index = choice.index
                 if index is not None:
@@ -186,7 +188,7 @@ class Decider:
                         float(error),
                         state.step,
                         time.time(),
-                        Grounds(self.strategy, state, left if kept else None, rows, columns),
+                        Grounds(self.strategy, state, *grounds),
                     )
                 )
                 state = state._replace(step=state.step + 1)
@@ -220,6 +222,11 @@ class Decider:
         ----------
         outcomes : mapping or Series of rewards by id, or pairs of id and reward
         """
+        if not isinstance(outcomes, Iterable) or isinstance(outcomes, str) or is_table(outcomes):
+            raise TypeError(
+                "outcomes must be rewards by id, or pairs of id and reward, got a "
+                f"{type(outcomes).__name__}: of a table, zip(table['id'], table['reward'])"
+            )
         items = getattr(outcomes, "items", None)
         pairs: Iterable[Any] = outcomes if items is None else items()
         with self._lock:
@@ -228,7 +235,9 @@ class Decider:
             for key, value in new.items():
                 _, index, x, *_ = self._outcomes.pending[key]
                 state = self.strategy.update(state, Arm(x, index), value)
-            check_usable(state.ridge, "reward")
+            if new:
+                largest = max(new, key=lambda key: abs(new[key]))
+                check_usable(state.ridge, f"the reward of {largest!r}")
             # An update counts as a step to a strategy; here steps are decisions.
             self._state = state._replace(step=self._state.step)
             self._outcomes.settle(new, self.steps)

@@ -24,8 +24,8 @@ class Grounds(NamedTuple):
         What it knew.
     arms : DecisionSet or None
         What was on offer to this choice; None if that was too much to keep.
-    rows : ndarray or None
-        The rows of the arms among all that were offered, where others were taken before.
+    taken : tuple of int
+        The rows of the arms that were taken before, by the same call.
     columns : tuple of str or None
         The features' names.
     """
@@ -33,12 +33,16 @@ class Grounds(NamedTuple):
     strategy: LinearStrategy
     state: State
     arms: DecisionSet | None
-    rows: NDArray[np.int64] | None
+    taken: tuple[int, ...]
     columns: tuple[str, ...] | None
 
     def position(self, index: int) -> int:
         """Return where a row of all that was offered stands among the arms of this choice."""
-        return index if self.rows is None else int(np.searchsorted(self.rows, index))
+        return index - sum(row < index for row in self.taken)
+
+    def rows(self, size: int) -> NDArray[np.int64]:
+        """Return the rows of that many arms among all that were offered."""
+        return np.delete(np.arange(size + len(self.taken)), self.taken)
 
 
 Lean = tuple[str, int | None, Array, float, float, float, int, float]

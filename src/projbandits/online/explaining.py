@@ -81,8 +81,7 @@ def explain(decider: Decider, decision: Decision, arms: Any) -> Explanation:
 def _left(decision: Decision, grounds: Grounds, offered: DecisionSet) -> DecisionSet:
     """Return the arms on offer to this choice, of all that were offered to its call."""
     wrong = ValueError(
-        f"arms must be what was on offer to decision {decision.id!r}, in the same order, got "
-        "others: the arm that was chosen is not where it was"
+        f"arms must be what was on offer to decision {decision.id!r}, in the same order, got others"
     )
     x, index = decision.arm, decision.index
     if not isinstance(offered, FiniteArms):
@@ -91,11 +90,13 @@ def _left(decision: Decision, grounds: Grounds, offered: DecisionSet) -> Decisio
         return offered
     if index is None or index >= offered.size or (offered.vectors[index] != x).any():
         raise wrong
-    if grounds.rows is None:
-        return offered
-    if offered.size <= grounds.rows[-1]:
+    if offered.size <= max(grounds.taken, default=-1):
         raise wrong
-    return offers.Offer(offered.vectors[grounds.rows], grounds.columns)
+    left = offers.Offer(offered.vectors, grounds.columns).without(grounds.taken)[0]
+    kept = grounds.arms
+    if isinstance(kept, FiniteArms) and not np.array_equal(left.vectors, kept.vectors):
+        raise wrong
+    return left
 
 
 def _rows(
@@ -107,7 +108,7 @@ def _rows(
         X = np.array([decision.arm, best.x])
         same = bool((decision.arm == best.x).all())
         return X, ["chosen", "best guess"], 0, 1 - same, [decision.propensity, np.nan]
-    rows = np.arange(arms.size) if grounds.rows is None else grounds.rows
+    rows = grounds.rows(arms.size)
     chosen = grounds.position(decision.index)
     stated = probabilities(grounds.strategy, grounds.state, arms)
     if stated is None:

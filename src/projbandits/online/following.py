@@ -111,6 +111,11 @@ def _knowledge(
         done = int(heard[t])
         if serves:
             state = state._replace(ridge=log.belief(t, strategy))
+        elif log.deciders > 1:
+            raise ValueError(
+                f"log must be that of one decider, got {log.deciders} put together, for "
+                f"{strategy!r}, which cannot take over what was believed: replay each alone"
+            )
         elif columns["observations"][t] != done:
             raise ValueError(
                 f"log must have every outcome that was known to decision {columns['id'][t]!r}, it "

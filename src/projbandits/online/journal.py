@@ -152,7 +152,7 @@ def frame(rows: list[Entry], decider: Decider) -> pd.DataFrame:
             "standard_error": [decision.standard_error for decision in decisions],
             **{name: arms[:, j] for j, name in enumerate(_features(decider))},
             "position": np.array([_position(x) for x in decisions], dtype=np.int64),
-            "rows": _lists([None if x.grounds is None else x.grounds.rows for x in decisions]),
+            "taken": _lists([None if x.grounds is None else x.grounds.taken for x in decisions]),
             "offered": _lists([None if g is None else g[1].vectors for g in finite]),
             "probabilities": _lists(
                 [None if g is None else probabilities(g[0].strategy, *_known(g)) for g in finite]
@@ -187,7 +187,7 @@ def entries(table: pd.DataFrame, decider: Decider) -> list[Entry]:
                 decider.strategy,
                 decider._state._replace(step=int(row["step"]), ridge=ridge),
                 None if vectors is None else Offer(vectors.reshape(-1, d), decider.columns),
-                None if row["rows"] is None else np.asarray(row["rows"], dtype=np.int64),
+                tuple(int(taken) for taken in row["taken"]),
                 decider.columns,
             )
         decision = Decision(
@@ -247,8 +247,8 @@ def _position(decision: Decision) -> int:
     """Return the row of the chosen arm among those left for this choice."""
     if decision.index is None:
         return -1
-    rows = None if decision.grounds is None else decision.grounds.rows
-    return decision.index if rows is None else int(np.searchsorted(rows, decision.index))
+    grounds = decision.grounds
+    return decision.index if grounds is None else grounds.position(decision.index)
 
 
 def _lists(values: list[Any]) -> pd.Series[Any]:

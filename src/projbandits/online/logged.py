@@ -52,6 +52,11 @@ class Logged:
         return [t for t, after in enumerate(self.columns["told_after"]) if after >= 0]
 
     @property
+    def deciders(self) -> int:
+        """How many deciders' decisions are in the log, by the names in their ids."""
+        return len({key.rpartition("-")[0] for key in self.columns["id"]})
+
+    @property
     def rewards(self) -> Array:
         """The outcomes; nan where none was told."""
         return np.array(self.columns["reward"], dtype=np.float64)
@@ -168,6 +173,10 @@ def _subspaces(
     if not isinstance(wanted, Subspace):
         raise TypeError(f"subspace must be a Subspace, got {wanted!r}: see pb.Subspace")
     nameless = names == [str(j) for j in range(len(names))]
+    if about is not None:
+        nameless = about["columns"] is None
+    elif wanted.names is not None and set(map(str, wanted.names)) == set(names):
+        nameless = False
     if wanted.names is not None and not nameless:
         order = match("subspace", wanted.names, names)
         wanted = wanted if order is None else Subspace(wanted.basis[order], tuple(names))

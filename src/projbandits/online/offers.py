@@ -132,11 +132,9 @@ def read(
     if isinstance(arms, DecisionSet) and not isinstance(arms, FiniteArms):
         _check_width(name, arms.d, subspace, columns)
         return arms, columns
+    named: tuple[Any, ...] | None
     if isinstance(arms, FiniteArms):
         named, vectors = arms.columns, arms.vectors
-        if named is None or columns is None or tuple(named) == columns:
-            _check_width(name, arms.d, subspace, columns)
-            return arms, columns or named
     else:
         named, vectors = read_matrix(name, arms, columns)
     if named is not None and columns is not None:
@@ -165,6 +163,8 @@ def read_matrix(
     name: str, value: Any, columns: Sequence[str] | None
 ) -> tuple[tuple[Any, ...] | None, Array]:
     """Return the names of a table's columns, or None, and its numbers, all finite."""
+    if hasattr(value, "collect_schema") and not hasattr(value, "to_numpy"):
+        raise TypeError(f"{name} must be a table at hand, got a lazy one: collect() it first")
     if hasattr(value, "column_names"):  # Arrow's tables
         value = value.to_pandas()
     named = tuple(value.columns) if is_table(value) else None
@@ -193,8 +193,11 @@ def match(name: str, named: Sequence[Any], columns: Sequence[str]) -> list[int] 
     missing = [column for column in columns if column not in given]
     extra = [column for column in given if column not in columns]
     if missing:
-        hint = did_you_mean(missing[0], extra)
-        raise ValueError(f"{name} must have the columns {missing!r}, they are missing{hint}")
+        instead = f"; got {extra!r} instead" if extra else ""
+        hints = "".join(did_you_mean(column, extra) for column in missing)
+        raise ValueError(
+            f"{name} must have the columns {missing!r}, they are missing{instead}{hints}"
+        )
     if extra:
         hint = did_you_mean(extra[0], columns)
         raise ValueError(

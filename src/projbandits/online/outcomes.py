@@ -49,7 +49,7 @@ class Outcomes:
     def news(self, pairs: Iterable[tuple[Any, Any]]) -> dict[str, float]:
         """Return which of these outcomes are new, or raise if any cannot be."""
         new: dict[str, float] = {}
-        for given, reward in pairs:
+        for given, reward in map(_pair, pairs):
             key = given.id if isinstance(given, Decision) else given
             # A click is as welcome as 1.0.
             if isinstance(reward, bool | np.bool_):
@@ -95,3 +95,9 @@ class Outcomes:
         raise KeyError(
             f"id {key!r} is unknown: this decider gave {self.given} ids, {self.name}-1 and so on"
         )
+
+
+def _pair(given: Any) -> tuple[Any, Any]:
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise TypeError(f"outcomes must be pairs of id and reward, got {given!r} among them")
+    return given[0], given[1]
