@@ -299,3 +299,31 @@ def test_bad_input() -> None:
         with pytest.raises(ValueError, match="an index of the 2 arms that have effects"):
             strategy.update(state, pb.Arm(np.array([1.0, 0.0]), index), 1.0)
     assert repr(pb.EIIDS(noise=0.5, arm_effects="auto")) == "EIIDS(noise=0.5, arm_effects='auto')"
+
+
+def test_noise_told_far_too_small_crashes_nothing() -> None:
+    # V^-1 of one pulled arm and hardly any penalty is close to singular.
+    problem = pb.problems.random_arms(d=4, arms=12, u=2)
+    for strategy in (pb.ProjectedTS, pb.EIIDS, pb.DirectedIDS):
+        for effects in ("auto", 1e-6, 100.0):
+            result = pb.simulate(
+                problem,
+                strategy(noise=1e-6, arm_effects=effects),
+                trials=10,
+                horizon=200,
+                progress=False,
+            )
+            assert np.isfinite(result.regret).all()
+
+
+def test_a_tau_told_far_too_large_is_weighed_in_both_engines() -> None:
+    size = {"trials": 3, "horizon": 60, "checkpoints": np.arange(1, 61), "progress": False}
+    problem = pb.problems.random_arms(d=4, arms=9, u=2)
+    strategies = [pb.EIIDS(arm_effects=20.0), pb.DirectedIDS(arm_effects=20.0)]
+    slow, fast = (
+        pb.simulate(problem, strategies, engine=engine, **size)  # type: ignore[arg-type]
+        for engine in ("reference", "compiled")
+    )
+    np.testing.assert_allclose(fast.regret, slow.regret, atol=1e-9)
+    effects, _ = told(1.0, noise=0.4, n=3)
+    assert effects.fitted(20.0, None).noise >= 0.2

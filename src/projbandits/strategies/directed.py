@@ -14,6 +14,8 @@ from projbandits.strategies.ids import InformationDirected, Prospect, first_larg
 from projbandits.strategies.improvement import deviations, return_variance
 
 RADII = ("practical", "published")
+CERTAIN = 1 - 1e-12
+"""A squared correlation above this is rounding: a return always has noise of its own."""
 
 
 def directed(belief: Belief, radius: float) -> Prospect:
@@ -35,7 +37,8 @@ def directed(belief: Belief, radius: float) -> Prospect:
         covariance = belief.seen @ (belief.covariance @ beyond[w])
         covariance[w] += belief.own[w]
         covariance[h] -= belief.own[h]
-        info = -np.log1p(-(covariance**2) / (s[w] ** 2 * return_variance(belief)))
+        correlation = covariance**2 / (s[w] ** 2 * return_variance(belief))
+        info = -np.log1p(-np.minimum(correlation, CERTAIN))
     return Prospect(h, float(above.max()) + behind, info)
 
 

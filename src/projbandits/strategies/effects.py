@@ -51,6 +51,9 @@ of the contrary does not look at arms that it has not tried. So the penalty is a
 the ridge, and of the one at which features alone would explain returns as large as those seen.
 """
 
+LEAST = 1e-8
+"""The least penalty, against the squared length of the features: V^-1 must keep half its digits."""
+
 ROUNDS = 9
 """How often sigma is estimated anew where tau is known."""
 
@@ -194,6 +197,7 @@ class Effects:
             ratio, sigma = 0.0, noise or 0.0
             for _ in range(ROUNDS if noise is None else 0):
                 sigma = math.sqrt(self.likelihood(np.array([ratio**2]))[0][0])
+                sigma = max(sigma, effect / RATIOS[-1])
                 ratio = effect / sigma
             ratio = effect / sigma
         else:
@@ -204,7 +208,7 @@ class Effects:
         length = float((self.features**2).sum(axis=1).mean())
         alone = sigma**2 * length * self.n / self.squares
         penalty = LOOSER * (min(self.ridge, alone) if alone > 0.0 else self.ridge)
-        return replace(self, ratio=ratio**2, noise=sigma, penalty=penalty)
+        return replace(self, ratio=ratio**2, noise=sigma, penalty=max(penalty, LEAST * length))
 
 
 def leaning(likelihoods: Array) -> float:

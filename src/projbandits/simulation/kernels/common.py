@@ -75,7 +75,7 @@ def argmax(values, lanes):  # type: ignore[no-untyped-def]
         if values[j] > largest:
             largest = values[j]
     first = 0
-    while values[first] != largest:
+    while values[first] != largest and first + 1 < n:  # among nan there is no largest
         first += 1
     return first
 

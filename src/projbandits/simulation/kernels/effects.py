@@ -15,8 +15,17 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array
 from projbandits.simulation.kernels.common import LANES, direction, observe, products
-from projbandits.simulation.kernels.ids import Room, ids_room
-from projbandits.strategies.effects import CAUTION, LEAN, LOOSER, PRIOR, RATIOS, ROUNDS, TINY
+from projbandits.simulation.kernels.ids import ROUNDED, Room, ids_room
+from projbandits.strategies.effects import (
+    CAUTION,
+    LEAN,
+    LEAST,
+    LOOSER,
+    PRIOR,
+    RATIOS,
+    ROUNDS,
+    TINY,
+)
 from projbandits.strategies.noise import CAUTION as HIGH
 from projbandits.strategies.noise import LEAST_FREE
 
@@ -138,6 +147,7 @@ def factor(V):  # type: ignore[no-untyped-def]
             for k in range(b):
                 total -= V[a, k] * V[b, k]
             if a == b:
+                total = max(total, ROUNDED * V[a, a])
                 V[a, a] = math.sqrt(total)
                 grown += math.log(total)
             else:
@@ -185,6 +195,7 @@ def refit(ridge, tau, told_noise, view, pulls, sums, V, b, fits):  # type: ignor
         for _ in range(ROUNDS if told_noise <= 0.0 else 0):
             rho = ratio * ratio
             sigma = math.sqrt(likelihood(rho, told_noise, view, pulls, sums, V, b)[0])
+            sigma = max(sigma, tau / RATIOS[-1])
             ratio = tau / sigma
         ratio = tau / sigma
     else:
@@ -199,8 +210,10 @@ def refit(ridge, tau, told_noise, view, pulls, sums, V, b, fits):  # type: ignor
     for i in range(pulls.size):
         for a in range(b.size):
             length += view.learn[i, a] * view.learn[i, a]
-    alone = sigma * sigma * (length / pulls.size) * scales[PULLS] / scales[SQUARES]
-    scales[PENALTY] = LOOSER * (min(ridge, alone) if alone > 0.0 else ridge)
+    length /= pulls.size
+    alone = sigma * sigma * length * scales[PULLS] / scales[SQUARES]
+    penalty = LOOSER * (min(ridge, alone) if alone > 0.0 else ridge)
+    scales[PENALTY] = max(penalty, LEAST * length)
     scales[RATIO], scales[NOISE] = ratio * ratio, sigma
 
 

@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
+from projbandits.strategies.directed import CERTAIN
 from projbandits.strategies.ids import TIE
 from projbandits.strategies.improvement import SURE
 
@@ -198,7 +199,7 @@ def correlate(w, widths, room):  # type: ignore[no-untyped-def]
         room.info[z] = 0.0
         if square > 0.0:
             along = room.scratch[z] * room.scratch[z]
-            room.info[z] = -math.log1p(-along / (square * (1.0 + widths[z])))
+            room.info[z] = -math.log1p(-min(along / (square * (1.0 + widths[z])), CERTAIN))
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
