@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from projbandits._checks import Array, integer, real_vector
 from projbandits._files import write_whole
-from projbandits._tables import is_table
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.online import offers
 from projbandits.online.belief import check_usable, projection_reward
@@ -222,15 +221,8 @@ class Decider:
         ----------
         outcomes : mapping or Series of rewards by id, or pairs of id and reward
         """
-        if not isinstance(outcomes, Iterable) or isinstance(outcomes, str) or is_table(outcomes):
-            raise TypeError(
-                "outcomes must be rewards by id, or pairs of id and reward, got a "
-                f"{type(outcomes).__name__}: of a table, zip(table['id'], table['reward'])"
-            )
-        items = getattr(outcomes, "items", None)
-        pairs: Iterable[Any] = outcomes if items is None else items()
         with self._lock:
-            new = self._outcomes.news(pairs)
+            new = self._outcomes.news(outcomes)
             state = self._state
             for key, value in new.items():
                 _, index, x, *_ = self._outcomes.pending[key]
@@ -248,10 +240,7 @@ class Decider:
         It changes the belief, not the number of decisions made.
         """
         with self._lock:
-            named, X = offers.read_matrix("features", features, self.columns)
-            if named is not None and self.columns is not None:
-                order = offers.match("features", named, self.columns)
-                X = X if order is None else X[:, order]
+            X, columns = offers.read_rows("features", features, self.columns)
             if X.shape[1] != self.subspace.ambient:
                 raise ValueError(
                     f"features must have {self.subspace.ambient} columns, got {X.shape[1]}"
@@ -264,9 +253,7 @@ class Decider:
                     some = some @ self._state.projection
                 ridge = ridge.update_many(some, r[start : start + CHUNK])
             check_usable(ridge, "rewards")
-            self._state = self._state._replace(ridge=ridge)
-            if self.columns is None and named is not None:
-                self.columns = tuple(map(str, named))
+            self._state, self.columns = self._state._replace(ridge=ridge), columns
 
     def merge(self, *others: Decider) -> None:
         """Add what other deciders learnt, to the belief that one would have from all of it.

@@ -132,19 +132,26 @@ def read(
     if isinstance(arms, DecisionSet) and not isinstance(arms, FiniteArms):
         _check_width(name, arms.d, subspace, columns)
         return arms, columns
-    named: tuple[Any, ...] | None
-    if isinstance(arms, FiniteArms):
-        named, vectors = arms.columns, arms.vectors
-    else:
-        named, vectors = read_matrix(name, arms, columns)
-    if named is not None and columns is not None:
-        order = match(name, named, columns)
-        vectors = vectors if order is None else vectors[:, order]
+    vectors, names = read_rows(name, arms, columns)
     _check_width(name, vectors.shape[1], subspace, columns)
     if len(vectors) == 0:
         raise ValueError(f"{name} must hold at least one arm, got none")
-    columns = columns or (None if named is None else tuple(map(str, named)))
-    return Offer(vectors, columns), columns
+    return Offer(vectors, names), names
+
+
+def read_rows(
+    name: str, value: Any, columns: tuple[str, ...] | None
+) -> tuple[Array, tuple[str, ...] | None]:
+    """Return features in the known order, one arm a row, and the columns' names, if any."""
+    named: tuple[Any, ...] | None
+    if isinstance(value, FiniteArms):
+        named, vectors = value.columns, value.vectors
+    else:
+        named, vectors = read_matrix(name, value, columns)
+    if named is None or columns is None:
+        return vectors, columns or (None if named is None else tuple(map(str, named)))
+    order = match(name, named, columns)
+    return (vectors if order is None else vectors[:, order]), columns
 
 
 def check_slots(arms: DecisionSet, count: int) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from projbandits._checks import real
+from projbandits._tables import is_table
 from projbandits.online.decision import Decision, Lean
 from projbandits.online.journal import Journal
 
@@ -46,10 +47,10 @@ class Outcomes:
             if self.journal is not None:
                 self.journal.decided(decision)
 
-    def news(self, pairs: Iterable[tuple[Any, Any]]) -> dict[str, float]:
+    def news(self, outcomes: Any) -> dict[str, float]:
         """Return which of these outcomes are new, or raise if any cannot be."""
         new: dict[str, float] = {}
-        for given, reward in map(_pair, pairs):
+        for given, reward in _pairs(outcomes):
             key = given.id if isinstance(given, Decision) else given
             # A click is as welcome as 1.0.
             if isinstance(reward, bool | np.bool_):
@@ -97,7 +98,15 @@ class Outcomes:
         )
 
 
-def _pair(given: Any) -> tuple[Any, Any]:
-    if not isinstance(given, tuple | list) or len(given) != 2:
-        raise TypeError(f"outcomes must be pairs of id and reward, got {given!r} among them")
-    return given[0], given[1]
+def _pairs(outcomes: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield ids, or decisions, with their rewards."""
+    if not isinstance(outcomes, Iterable) or isinstance(outcomes, str) or is_table(outcomes):
+        raise TypeError(
+            "outcomes must be rewards by id, or pairs of id and reward, got a "
+            f"{type(outcomes).__name__}: of a table, zip(table['id'], table['reward'])"
+        )
+    items = getattr(outcomes, "items", None)
+    for pair in outcomes if items is None else items():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(f"outcomes must be pairs of id and reward, got {pair!r} among them")
+        yield pair[0], pair[1]

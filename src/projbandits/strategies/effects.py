@@ -202,9 +202,10 @@ class Effects:
             ratio = effect / sigma
         else:
             variances, fits = self.likelihood(RATIOS**2, noise)
-            chances = np.exp(fits - fits.max()) * PRIOR
+            likelihoods = np.exp(fits - fits.max())
+            chances = likelihoods * PRIOR
             sigma = noise or math.sqrt(float(chances @ variances) / float(chances.sum()))
-            ratio = leaning(np.exp(fits - fits.max()))
+            ratio = leaning(likelihoods)
         length = float((self.features**2).sum(axis=1).mean())
         alone = sigma**2 * length * self.n / self.squares
         penalty = LOOSER * (min(self.ridge, alone) if alone > 0.0 else self.ridge)

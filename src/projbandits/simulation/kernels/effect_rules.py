@@ -7,7 +7,7 @@ import math
 from numba import njit
 
 from projbandits.simulation.kernels.common import argmax, bind, products
-from projbandits.simulation.kernels.effects import NOISE, RATIO, effect_steps, factor
+from projbandits.simulation.kernels.effects import effect_steps
 from projbandits.simulation.kernels.prospects import (
     best_ratio,
     correlate,
@@ -18,6 +18,7 @@ from projbandits.simulation.kernels.prospects import (
     widest,
 )
 from projbandits.simulation.kernels.rules import greedy_rule, optimistic_rule
+from projbandits.simulation.kernels.scales import NOISE, RATIO, factor
 
 
 @njit(nogil=True, error_model="numpy")
@@ -130,7 +131,7 @@ def thompson_with_effects(t, view, rng):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy")
 def any_rule(t, view, rng):  # type: ignore[no-untyped-def]
-    """Choose by the rule whose number in RULES is the view's."""
+    """Choose by the rule whose place in `simulation.rules.WITH_EFFECTS` is the view's."""
     if view.rule == 0:
         return greedy_rule(t, view, rng)
     if view.rule == 1:

@@ -6,7 +6,6 @@ n / (1 + n rho) of the pulled arm grows, and is made anew when tau and sigma are
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -15,21 +14,15 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array
 from projbandits.simulation.kernels.common import LANES, direction, observe, products
-from projbandits.simulation.kernels.ids import ROUNDED, Room, ids_room
-from projbandits.strategies.effects import (
-    CAUTION,
-    LEAN,
-    LEAST,
-    LOOSER,
-    PRIOR,
-    RATIOS,
-    ROUNDS,
-    TINY,
+from projbandits.simulation.kernels.ids import Room, ids_room
+from projbandits.simulation.kernels.scales import (
+    PULLS,
+    RATIO,
+    SQUARES,
+    assemble,
+    factor,
+    refit,
 )
-from projbandits.strategies.noise import CAUTION as HIGH
-from projbandits.strategies.noise import LEAST_FREE
-
-RATIO, NOISE, PULLS, SQUARES, PENALTY = 0, 1, 2, 3, 4
 
 
 class EffectView(NamedTuple):
@@ -113,134 +106,6 @@ def effect_view(
         ids_room(K, d, d),
         rule,
     )
-
-
-@njit(nogil=True, error_model="numpy")
-def assemble(ratio, view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
-    """Fill V and V theta-hat, and return the sum of s_i^2 / (1 + n_i rho)."""
-    d, learn, penalty = b.size, view.learn, view.scales[PENALTY]
-    explained = 0.0
-    for a in range(d):
-        b[a] = 0.0
-        for c in range(d):
-            V[a, c] = penalty if a == c else 0.0
-    for i in range(pulls.size):
-        if pulls[i] > 0.0:
-            weight = 1.0 / (1.0 + pulls[i] * ratio)
-            explained += sums[i] * sums[i] * weight
-            for a in range(d):
-                b[a] += sums[i] * weight * learn[i, a]
-                part = pulls[i] * weight * learn[i, a]
-                for c in range(d):
-                    V[a, c] += part * learn[i, c]
-    return explained
-
-
-@njit(nogil=True, error_model="numpy")
-def factor(V):  # type: ignore[no-untyped-def]
-    """Turn the lower half of V into L with L L^T = V, and return log det V."""
-    d = V.shape[0]
-    grown = 0.0
-    for a in range(d):
-        for b in range(a + 1):
-            total = V[a, b]
-            for k in range(b):
-                total -= V[a, k] * V[b, k]
-            if a == b:
-                total = max(total, ROUNDED * V[a, a])
-                V[a, a] = math.sqrt(total)
-                grown += math.log(total)
-            else:
-                V[a, b] = total / V[b, b]
-    return grown
-
-
-@njit(nogil=True, error_model="numpy")
-def likelihood(ratio, told_noise, view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
-    """Return sigma^2 at rho = `ratio` and the log-likelihood, as `Effects` has them."""
-    d, n = b.size, view.scales[PULLS]
-    rest = view.scales[SQUARES] - ratio * assemble(ratio, view, pulls, sums, V, b)
-    grown = factor(V)
-    for a in range(d):
-        for k in range(a):
-            b[a] -= V[a, k] * b[k]
-        b[a] /= V[a, a]
-        rest -= b[a] * b[a]
-    rest = max(rest, TINY * view.scales[SQUARES])
-    for i in range(pulls.size):
-        grown += math.log(1.0 + pulls[i] * ratio)
-    trace = 0.0
-    for column in range(d):  # L^-1, column by column, in b
-        for a in range(column, d):
-            b[a] = 1.0 if a == column else 0.0
-            for k in range(column, a):
-                b[a] -= V[a, k] * b[k]
-            b[a] /= V[a, a]
-            trace += b[a] * b[a]
-    free = max(n - d + view.scales[PENALTY] * trace, LEAST_FREE)
-    used = told_noise * told_noise if told_noise > 0.0 else rest / n
-    fit = -0.5 * (n * math.log(used) + rest / used + grown)
-    return rest / free * (1.0 + HIGH * math.sqrt(2.0 / free)), fit
-
-
-@njit(nogil=True, error_model="numpy")
-def refit(ridge, tau, told_noise, view, pulls, sums, V, b, fits):  # type: ignore[no-untyped-def]
-    """Estimate rho, sigma and lambda as `Effects.fitted` does; tau is negative if not known."""
-    scales = view.scales
-    if scales[SQUARES] == 0.0:
-        return
-    sigma = told_noise
-    if tau >= 0.0:
-        ratio = 0.0
-        for _ in range(ROUNDS if told_noise <= 0.0 else 0):
-            rho = ratio * ratio
-            sigma = math.sqrt(likelihood(rho, told_noise, view, pulls, sums, V, b)[0])
-            sigma = max(sigma, tau / RATIOS[-1])
-            ratio = tau / sigma
-        ratio = tau / sigma
-    else:
-        for r in range(RATIOS.size):
-            rho = RATIOS[r] * RATIOS[r]
-            fits[0, r], fits[1, r] = likelihood(rho, told_noise, view, pulls, sums, V, b)
-        variance = leaning(fits)
-        ratio = fits[0, 0]
-        if told_noise <= 0.0:
-            sigma = math.sqrt(variance)
-    length = 0.0
-    for i in range(pulls.size):
-        for a in range(b.size):
-            length += view.learn[i, a] * view.learn[i, a]
-    length /= pulls.size
-    alone = sigma * sigma * length * scales[PULLS] / scales[SQUARES]
-    penalty = LOOSER * (min(ridge, alone) if alone > 0.0 else ridge)
-    scales[PENALTY] = max(penalty, LEAST * length)
-    scales[RATIO], scales[NOISE] = ratio * ratio, sigma
-
-
-@njit(nogil=True, error_model="numpy")
-def leaning(fits):  # type: ignore[no-untyped-def]
-    """Return the variance by the chances of RATIOS, and as fits[0, 0] what `effects.leaning` does.
-
-    Row 0 of `fits` has the variances, row 1 the log-likelihoods; both are used up.
-    """
-    most = -np.inf
-    for r in range(RATIOS.size):
-        most = max(most, fits[1, r])
-    total, variance = 0.0, 0.0
-    for r in range(RATIOS.size):
-        fits[1, r] = math.exp(fits[1, r] - most) * PRIOR[r]
-        total += fits[1, r]
-        variance += fits[1, r] * fits[0, r]
-    below, r = 0.5 * fits[1, 0] / total, 0  # the chances up to the middle of that of ratio r
-    fits[0, 0] = RATIOS[0]
-    while below < LEAN and r + 1 < RATIOS.size:
-        r += 1
-        here = below + 0.5 * (fits[1, r - 1] + fits[1, r]) / total
-        part = min((LEAN - below) / (here - below), 1.0) if here > below else 1.0
-        fits[0, 0] = RATIOS[r - 1] + part * (RATIOS[r] - RATIOS[r - 1])
-        below = here
-    fits[0, 0] *= CAUTION
-    return variance / total
 
 
 @njit(nogil=True, error_model="numpy")
