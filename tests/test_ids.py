@@ -139,6 +139,15 @@ def test_the_published_radius_is_the_formula() -> None:
     assert pb.DirectedIDS().reach(state) == pytest.approx(math.sqrt(math.log(4) / 2))
 
 
+def test_before_anything_is_seen_the_published_radius_is_that_of_the_prior() -> None:
+    # log det V - d log lambda is zero then, and may round to less.
+    for d in range(1, 11):
+        for ridge in (0.1, 0.3, 0.7, 3.0):
+            strategy = pb.DirectedIDS(radius="published", noise=1.0, ridge=ridge)
+            state = strategy.init(pb.FiniteArms(np.eye(d)), pb.Subspace.coordinates([0], d=d))
+            assert strategy.reach(state) == pytest.approx(math.sqrt(ridge), abs=1e-6)
+
+
 def test_eiratio_takes_the_best_ratio_that_is_repaid_and_ends_greedy() -> None:
     rng = np.random.default_rng(0)
     arms, U = pb.FiniteArms(rng.normal(size=(8, 3))), pb.Subspace.coordinates([0, 1], d=3)

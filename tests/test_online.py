@@ -135,6 +135,8 @@ def test_another_deciders_id_is_unknown() -> None:
     two.ask(np.eye(3))
     with pytest.raises(KeyError, match=f"id '{decision.id}' is unknown"):
         two.tell(decision.id, 1.0)
+    with pytest.raises(KeyError, match="is unknown"):
+        one.tell(decision.id.replace("-1", "-\u00b2"), 1.0)  # a digit, but no number
     with pytest.raises(TypeError, match="id must be that of a decision, got 1"):
         two.tell(1, 1.0)  # type: ignore[arg-type]
 

@@ -228,3 +228,18 @@ def test_arms_with_columns_in_another_order_are_refused() -> None:
     arms = pb.FiniteArms(pd.DataFrame(np.eye(2), columns=["race", "price"]))
     with pytest.raises(ValueError, match=r"same order, got \['race', 'price'\]"):
         pb.GENTRY().init(arms, U)
+
+
+def test_an_arm_outside_of_d_k_is_chosen_by_greed_alone() -> None:
+    # D_k are the two long arms; the third is the best guess, since both features do harm.
+    arms = pb.FiniteArms([[3.0, 0.0], [0.0, 3.0], [1.0, 1.0]])
+    strategy = pb.GENTRY(schedule=lambda t: 0.2)
+    state = strategy.init(arms, pb.Subspace.coordinates([0, 1], d=2))
+    for i in (0, 1):
+        state = strategy.update(state, arms.arm(i), -3.0)
+    rng, found = np.random.default_rng(0), {}
+    for _ in range(100):
+        choice = strategy.select(state, arms, rng)
+        found[choice.index] = choice.probability
+    assert sorted(arms.basis_rows()) == [0, 1]
+    assert found == pytest.approx({0: 0.1, 1: 0.1, 2: 0.8})
