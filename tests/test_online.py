@@ -199,7 +199,7 @@ def test_tables_are_matched_by_name_in_any_order() -> None:
         np.repeat(expected, 2, axis=1)[:, ::2],
     ]
     for arms in given_as:
-        read, columns = offers.read("arms", arms, NAMED, NAMED.names)
+        read, columns = offers.read("arms", arms, NAMED, NAMED.names, 1.0)
         assert columns == ("age", "price", "size")
         assert isinstance(read, pb.FiniteArms)
         np.testing.assert_array_equal(read.vectors, expected)

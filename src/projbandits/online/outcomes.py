@@ -11,6 +11,7 @@ import numpy as np
 
 from projbandits._checks import real
 from projbandits._tables import is_table
+from projbandits.online.belief import check_reward
 from projbandits.online.decision import Decision, Lean
 from projbandits.online.journal import Journal
 
@@ -55,7 +56,9 @@ class Outcomes:
             # A click is as welcome as 1.0.
             if isinstance(reward, bool | np.bool_):
                 reward = float(reward)
-            value = real(f"the reward of {key!r}", reward)
+            name = f"the reward of {key!r}"
+            value = real(name, reward)
+            check_reward(name, value)
             before = self._known(key)
             if before is None:
                 before = new.setdefault(key, value)

@@ -1,0 +1,33 @@
+"""Attacks for longer runs by hand than a test may take: `python -m tests.attacks scales`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tests.scales import attack
+
+
+def scales(tries: int) -> int:
+    """Columns and rewards of scales from 1e-12 to 1e12: a result, or a refusal with a name."""
+    failures = [failure for seed in range(tries) if (failure := attack(seed)) is not None]
+    for failure in failures:
+        print(failure)
+    print(f"{len(failures)} of {tries} runs end in anything but a result or a named refusal")
+    return len(failures)
+
+
+ATTACKS = {"scales": scales}
+
+
+def main() -> None:
+    """Run one attack; the exit status says whether anything failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("attack", choices=ATTACKS)
+    parser.add_argument("--tries", type=int, default=234)
+    arguments = parser.parse_args()
+    sys.exit(ATTACKS[arguments.attack](arguments.tries) > 0)
+
+
+if __name__ == "__main__":
+    main()
