@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ from projbandits.online.decision import Decision, Lean
 from projbandits.online.journal import Journal
 
 REMEMBERED = 65_536
-"""Of so many outcomes, the last ones, the values are remembered to compare what is told twice."""
+"""How many recent outcomes are kept to check repeated reports."""
 
 
 class Outcomes:
@@ -32,7 +33,8 @@ class Outcomes:
         self.name = secrets.token_hex(4)  # so that no decider takes another's id for its own
         self.given = 0
         self.pending: dict[str, Lean] = {}
-        self.recent: dict[str, float] = {}
+        # A plain dict would walk over all that it forgot before to find its first entry.
+        self.recent: OrderedDict[str, float] = OrderedDict()
         self.journal = Journal() if log else None
 
     def id(self, number: int) -> str:
@@ -77,7 +79,7 @@ class Outcomes:
             if self.journal is not None:
                 self.journal.told(key, value, now, step)
         while len(self.recent) > REMEMBERED:
-            del self.recent[next(iter(self.recent))]
+            self.recent.popitem(last=False)
 
     def _known(self, key: Any) -> float | None:
         """Return the outcome of a decision, None if it is pending; raise if there is no such id."""
