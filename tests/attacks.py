@@ -1,10 +1,16 @@
-"""Attacks for longer runs by hand than a test may take: `python -m tests.attacks scales`."""
+"""Attacks for longer runs by hand than a test may take: `python -m tests.attacks scales`.
+
+Each prints what failed, and how many of how many tries did.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
+from pathlib import Path
 
+from tests import crafted
 from tests.scales import attack
 
 
@@ -17,7 +23,24 @@ def scales(tries: int) -> int:
     return len(failures)
 
 
-ATTACKS = {"scales": scales}
+def files(tries: int) -> int:
+    """Crafted files of a decider: each is refused by name, or makes one that works."""
+    failures, refused = 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "decider"
+        cases = crafted.cases(path)[:tries]
+        for label, make in cases:
+            make()
+            try:
+                refused += crafted.refused(path)
+            except Exception as error:
+                failures += 1
+                print(f"{label}: {error!r}")
+    print(f"{failures} of {len(cases)} crafted files do harm, {refused} are refused")
+    return failures
+
+
+ATTACKS = {"scales": scales, "files": files}
 
 
 def main() -> None:

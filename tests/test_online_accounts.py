@@ -11,7 +11,7 @@ import pytest
 
 import projbandits as pb
 from projbandits.online.audit import Audit
-from projbandits.online.journal import read
+from projbandits.online.logfile import read
 from projbandits.online.probabilities import probabilities
 from projbandits.online.protected import Protected, groups
 from projbandits.online.proxies import predicted
@@ -211,7 +211,8 @@ def test_the_log_goes_to_parquet_and_back(tmp_path: Path) -> None:
     decider.ask(world(np.random.default_rng(5)))
     whole = decider.log()
     whole.to_parquet(tmp_path / "log.parquet")
-    pd.testing.assert_frame_equal(read(tmp_path / "log.parquet"), whole, check_dtype=False)
+    again = read(str(tmp_path / "log.parquet"), len(COLUMNS), np.inf)
+    pd.testing.assert_frame_equal(again, whole, check_dtype=False)
     audit, explanation = decider.audit(), decider.explain(whole["id"][3])
     decider.spill(tmp_path / "told.parquet")
     assert len(decider._logged().entries) == 1

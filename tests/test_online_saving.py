@@ -88,8 +88,8 @@ def test_it_is_read_without_pickle(tmp_path: Path) -> None:
     played(log=True).save(tmp_path / "decider")
     content = (tmp_path / "decider").read_bytes()
     assert content.startswith(b"projbandits decider, format 1\n")
-    arrays = saving._read(tmp_path / "decider")
-    assert all(array.dtype.kind in "fu" for array in arrays.values())
+    with np.load(io.BytesIO(content.split(b"\n", 2)[2]), allow_pickle=False) as arrays:
+        assert all(array.dtype.kind in "fu" for array in arrays.values())
 
 
 def test_a_strategy_that_a_file_cannot_hold_is_asked_for(tmp_path: Path) -> None:

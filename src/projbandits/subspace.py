@@ -49,7 +49,8 @@ class Subspace:
 
     def __post_init__(self) -> None:
         basis = real_array("basis", self.basis, ndim=2)
-        if np.abs(basis.T @ basis - np.eye(basis.shape[1])).max(initial=0.0) > 1e-8:
+        large = np.abs(basis).max(initial=0.0) > 2.0  # its square may overflow
+        if large or np.abs(basis.T @ basis - np.eye(basis.shape[1])).max(initial=0.0) > 1e-8:
             raise ValueError(
                 "basis must have orthonormal columns, got others: use Subspace.span for a basis "
                 "of any kind"

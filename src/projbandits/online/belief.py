@@ -8,7 +8,7 @@ from projbandits._checks import Array
 from projbandits.ridge import Ridge
 
 LARGEST = 1e50
-"""The largest reward."""
+"""The largest reward, and the largest parameter of a strategy."""
 
 
 def projection_reward(ridge: Ridge, projection: Array, X: Array) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from projbandits._checks import Array, integer, real_vector
+from projbandits._checks import Array, integer, positive, real_vector
 from projbandits._files import write_whole
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.online import offers
@@ -336,8 +336,16 @@ class Decider:
         write_whole(Path(path), content)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], strategy: LinearStrategy | None = None) -> Decider:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        strategy: LinearStrategy | None = None,
+        *,
+        largest: float = 2.0**32,
+    ) -> Decider:
         """Read a decider that `save` wrote; it goes on exactly where that one was.
+
+        A file that `save` cannot have written is refused, whoever wrote it.
 
         Parameters
         ----------
@@ -345,10 +353,13 @@ class Decider:
             The file.
         strategy : LinearStrategy, optional
             The strategy it had, where that is not one of the library with plain parameters.
+        largest : float
+            How many bytes of memory its log may take, and each spilled file of it: a small file
+            can hold very much.
         """
         from projbandits.online import saving
 
-        return saving.load(path, strategy)
+        return saving.load(path, strategy, positive("largest", largest))
 
     def __reduce__(self) -> str:
         raise TypeError("a decider is not pickled or copied: save it, and load the file")
