@@ -180,6 +180,20 @@ def test_a_strategy_that_needs_the_same_arms_is_refused() -> None:
         pb.replay(decider.log(), pb.GENTRY(arm_effects=0.4), subspace=U3)
 
 
+@pytest.mark.parametrize(
+    ("strategy", "message"),
+    [
+        (pb.EIIDS(noise=1e160), r"noise must be between 1e-50 and 1e\+50, got 1e\+160"),
+        (pb.GENTRY(ridge=1e-60), "ridge must be between 1e-50"),
+        (pb.EIRatio(horizon=10**60), "horizon must be between 1e-50"),
+    ],
+    ids=repr,
+)
+def test_parameters_that_would_overflow_are_refused(strategy: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        pb.Decider(strategy, subspace=U3)
+
+
 def test_a_warning_taken_for_an_error_leaves_the_decider_as_it_was() -> None:
     decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
     before = fingerprint(decider)
