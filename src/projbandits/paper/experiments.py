@@ -61,7 +61,7 @@ class Experiment:
         if not self.curve:
             return np.array([horizon])
         spread = np.concatenate([np.geomspace(1, horizon, 61), np.linspace(0, horizon, 51)[1:]])
-        return np.unique(np.rint(spread).astype(np.int64))
+        return np.unique(np.clip(np.rint(spread), 1, horizon).astype(np.int64))
 
 
 def _sweep(
