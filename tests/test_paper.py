@@ -29,6 +29,7 @@ from projbandits.paper.checks import (
 )
 from projbandits.paper.experiments import Experiment
 from projbandits.results import Result
+from projbandits.simulation import memory
 from projbandits.statistics import Estimate
 
 
@@ -282,6 +283,19 @@ def test_too_little_disk_is_told_before_the_work(
     monkeypatch.setattr(shutil, "disk_usage", lambda path: full)
     with pytest.raises(OSError, match="are needed and 0 MB are free; nothing was simulated"):
         reproduce(["fig-a"], out=tmp_path / "out", **SMALL)
+
+
+def test_too_little_memory_is_told_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "physical", lambda: 1e6)
+    with pytest.raises(ValueError, match="trials must be fewer: the results of 60 would take"):
+        reproduce(["fig-a", "fig-b"], out=tmp_path, trials=60, executor=Tired(0))
+
+
+def test_a_few_steps_are_enough(tmp_path: Path) -> None:
+    done = reproduce(["fig-a"], trials=2, horizon=3, out=tmp_path, progress=False)
+    assert done.results["setting-a"].steps.tolist() == [1, 2, 3]
 
 
 def test_an_unknown_figure_suggests_a_known_one(tmp_path: Path) -> None:

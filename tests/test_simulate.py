@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.simulation import executors
+from projbandits.simulation import executors, memory
 from projbandits.simulation.progress import Progress
 from projbandits.simulation.records import best_shares
 from projbandits.simulation.spec import Spec
@@ -156,6 +156,49 @@ def test_a_failing_chunk_stops_the_rest() -> None:
     assert len(ran) < 20
 
 
+def test_only_so_many_chunks_wait_at_an_executor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "AHEAD", 3)
+    waiting: list[int] = []
+
+    class Counting(ThreadPoolExecutor):
+        submitted = 0
+        done = 0
+
+        def submit(self, *arguments: Any, **options: Any) -> Any:
+            self.submitted += 1
+            waiting.append(self.submitted - self.done)
+            return super().submit(*arguments, **options)
+
+    with Counting(2) as executor:
+
+        class Counted:
+            visible = False
+
+            def note(self, text: str) -> None: ...
+
+            def advance(self, steps: float) -> None:
+                executor.done += 1
+
+        parts = run(trials=200, executor=executor, progress=Counted())
+    assert (len(waiting), max(waiting)) == (13, 3)
+    assert same(parts, run(trials=200))
+
+
+def test_what_no_memory_can_hold_is_refused_before_it_is_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert memory.physical() > 1e8
+    monkeypatch.setattr(memory, "physical", lambda: 1e9)
+    with pytest.raises(ValueError, match="2,000,000 would take 2 GB and this machine has 1 GB"):
+        run(strategies=pb.UE(), trials=2_000_000, checkpoints=[1])
+    with pytest.raises(ValueError, match="300,000 would take 2 GB"):
+        run(strategies=pb.UE(), trials=300_000, checkpoints=range(1, 100), horizon=100)
+    for engine, steps in (("compiled", 150_000_000), ("reference", 25_000_000)):
+        with pytest.raises(ValueError, match=f"engine '{engine}' would take 1 GB for GENTRY"):
+            run(strategies=pb.GENTRY(), trials=1, horizon=steps, engine=engine)
+    assert run(strategies=pb.GENTRY(), trials=1, horizon=2**53).steps[-1] == 2**53
+
+
 def test_every_strategy_meets_the_same_noise() -> None:
     @dataclass(frozen=True)
     class Listener(Recorder):
@@ -196,7 +239,9 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"trials": 0}, ValueError, "trials must be at least 1, got 0"),
     ({"horizon": 0}, ValueError, "horizon must be at least 1, got 0"),
     ({"horizon": 10.5}, TypeError, r"horizon must be a whole number, got 10\.5"),
+    ({"horizon": 2**53 + 1}, ValueError, "horizon must be at most 9007199254740992, as larger"),
     ({"seed": -1}, ValueError, "seed must be at least 0, got -1"),
+    ({"seed": 2**128}, ValueError, "seed must be at most 340282366920938463463374607431768211455"),
     ({"strategies": None}, TypeError, "strategies must be a strategy or several, got None"),
     ({"trials": True}, TypeError, "trials must be a whole number, got True"),
     ({"executor": 4}, TypeError, r"executor must be a concurrent\.futures\.Executor, got 4"),
@@ -209,6 +254,8 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"checkpoints": [10, 10]}, ValueError, "must increase, got 10 before 10"),
     ({"checkpoints": [1.5]}, ValueError, r"whole steps, got 1\.5"),
     ({"checkpoints": [1, np.nan]}, ValueError, "whole steps, got nan"),
+    ({"checkpoints": [1, 1e300]}, ValueError, r"1 to the horizon 60, got 1\.0*1?e\+300"),
+    ({"checkpoints": [[1], [1, 2]]}, ValueError, "checkpoints must be a list of steps"),
     ({"checkpoints": []}, ValueError, "checkpoints must be a list of steps"),
     ({"strategies": []}, ValueError, "at least one strategy"),
     ({"strategies": [pb.UE(), pb.UE()]}, ValueError, r"distinct labels, got 'UE\(\)' twice"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from projbandits._checks import Array, integer, real_vector
+from projbandits._checks import LARGEST_SEED, Array, integer, real_vector
 from projbandits._files import write_whole
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.online import offers
@@ -87,7 +87,7 @@ class Decider:
         if not isinstance(subspace, Subspace):
             raise TypeError(f"subspace must be a Subspace, got {subspace!r}: see pb.Subspace")
         if seed is not None:
-            seed = integer("seed", seed, least=0)
+            seed = integer("seed", seed, least=0, most=LARGEST_SEED)
         self.strategy = strategy
         self.subspace = subspace
         names = subspace.names

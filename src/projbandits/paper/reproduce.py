@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from projbandits import plots
-from projbandits._checks import did_you_mean, integer
+from projbandits._checks import LARGEST_SEED, did_you_mean, integer, short
 from projbandits.paper.checks import Claim, Verdict
 from projbandits.paper.claims import CLAIMS
 from projbandits.paper.experiments import ALPHA_INFINITE, HORIZON, SMOOTH, TRIALS, Experiment
@@ -24,7 +24,7 @@ from projbandits.paper.folder import Folder
 from projbandits.paper.report import render
 from projbandits.problems import Problem
 from projbandits.results import Result
-from projbandits.simulation import simulate
+from projbandits.simulation import prepare, simulate
 from projbandits.simulation.progress import Part, Progress
 
 QUICK = {"trials": 20, "horizon": 500}
@@ -93,19 +93,21 @@ def reproduce(
     for name in chosen:
         if name not in FIGURES:
             raise ValueError(
-                f"figure must be one of {', '.join(FIGURES)}; got {name!r}"
+                f"figure must be one of {', '.join(FIGURES)}; got {short(name)}"
                 f"{did_you_mean(name, FIGURES)}"
             )
     settings = {
         "trials": integer("trials", trials, least=1),
         "horizon": integer("horizon", horizon, least=1),
-        "seed": integer("seed", seed, least=0),
+        "seed": integer("seed", seed, least=0, most=LARGEST_SEED),
     }
     folder = Folder(out, settings)
     results = _finished(folder)
     experiments = _needed(chosen)
     left = [experiment for experiment in experiments if experiment.name not in results]
     problems = {x.name: x.problem() for x in left}  # what is not installed is told now
+    for experiment in left:  # and so is what is too large
+        prepare(problems[experiment.name], **_arguments(experiment, settings))
     folder.check_room(sum(_size(experiment, trials, horizon) for experiment in left))
     pictures: dict[str, bytes] = {}
     left.sort(key=lambda x: x.convex)  # while others run, kernels for these are compiled
@@ -195,19 +197,14 @@ def _run(
     executor: Executor | None,
     bar: Progress,
 ) -> Result:
-    trials = experiment.trials_of(folder.settings["trials"])
-    horizon = experiment.horizon_of(folder.settings["horizon"])
-    steps = trials * len(experiment.strategies) * horizon
+    arguments = _arguments(experiment, folder.settings)
+    steps = arguments["trials"] * len(experiment.strategies) * arguments["horizon"]
     start = time.perf_counter()
     try:
         result = simulate(
             problem,
-            experiment.strategies,
-            trials=trials,
-            horizon=horizon,
-            seed=folder.settings["seed"],
+            **arguments,
             executor=executor,
-            checkpoints=experiment.checkpoints(horizon),
             store=folder.store(experiment.name),
             progress=Part(bar, experiment.cost / steps),
         )
@@ -215,6 +212,18 @@ def _run(
     finally:
         folder.count(experiment.name, time.perf_counter() - start)
     return result
+
+
+def _arguments(experiment: Experiment, settings: dict[str, int]) -> dict[str, Any]:
+    steps = experiment.horizon_of(settings["horizon"])
+    horizon = integer(f"horizon of {experiment.name}", steps, least=1)
+    return {
+        "strategies": experiment.strategies,
+        "trials": experiment.trials_of(settings["trials"]),
+        "horizon": horizon,
+        "seed": settings["seed"],
+        "checkpoints": experiment.checkpoints(horizon),
+    }
 
 
 def _draw(folder: Folder, results: dict[str, Result], pictures: dict[str, bytes]) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import islice
+from queue import SimpleQueue
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,8 @@ from projbandits.simulation.spec import Spec
 from projbandits.simulation.store import Store
 
 CHUNK = 16
+AHEAD = 1000
+"""How many chunks wait at an executor: enough for any cluster, and few enough for any memory."""
 Flag = NDArray[np.uint8]
 
 
@@ -24,11 +28,10 @@ def run(spec: Spec, executor: Executor | None, store: Store | None, bar: Bar) ->
     """Return the records of every trial, in order, whoever ran them."""
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(f"executor must be a concurrent.futures.Executor, got {executor!r}")
-    chunks = [range(i, min(i + CHUNK, spec.trials)) for i in range(0, spec.trials, CHUNK)]
     done = store.finished() if store is not None else {}
     for chunk in done:
         bar.advance(len(chunk) * len(spec.strategies) * spec.horizon)
-    left = [chunk for chunk in chunks if chunk not in done]
+    left = (chunk for chunk in _chunks(spec.trials) if chunk not in done)
     try:
         with _told_of_compilation(spec, bar):
             for chunk, records in _play(spec, executor, left, bar):
@@ -45,11 +48,16 @@ def run(spec: Spec, executor: Executor | None, store: Store | None, bar: Bar) ->
                 else "pass store= with a folder to be able to continue next time"
             )
         ) from None
-    return [record for chunk in chunks for record in done[chunk]]
+    return [record for chunk in _chunks(spec.trials) for record in done[chunk]]
+
+
+def _chunks(trials: int) -> Iterator[range]:
+    for first in range(0, trials, CHUNK):
+        yield range(first, min(first + CHUNK, trials))
 
 
 def _play(
-    spec: Spec, executor: Executor | None, chunks: list[range], bar: Bar
+    spec: Spec, executor: Executor | None, chunks: Iterable[range], bar: Bar
 ) -> Iterator[tuple[range, list[list[Record]]]]:
     """Yield each chunk when it is finished."""
     if executor is not None:
@@ -63,17 +71,28 @@ def _play(
 
 
 def _spread(
-    spec: Spec, executor: Executor, chunks: list[range], bar: Bar
+    spec: Spec, executor: Executor, chunks: Iterable[range], bar: Bar
 ) -> Iterator[tuple[range, list[list[Record]]]]:
     # Only threads of this process can see a flag being raised.
     stop = np.zeros(1, np.uint8) if isinstance(executor, ThreadPoolExecutor) else None
     work: dict[Future[list[list[Record]]], range] = {}
+    finished: SimpleQueue[Future[list[list[Record]]]] = SimpleQueue()
+    left = iter(chunks)
+
+    def begin(count: int) -> None:
+        for chunk in islice(left, count):
+            future = executor.submit(run_chunk, spec, chunk, stop)
+            work[future] = chunk
+            future.add_done_callback(finished.put)
+
     try:
-        for chunk in chunks:
-            work[executor.submit(run_chunk, spec, chunk, stop)] = chunk
-        for future in as_completed(work):
-            yield work[future], future.result()
-            bar.advance(len(work[future]) * len(spec.strategies) * spec.horizon)
+        begin(AHEAD)
+        while work:
+            future = finished.get()
+            chunk = work.pop(future)
+            yield chunk, future.result()
+            bar.advance(len(chunk) * len(spec.strategies) * spec.horizon)
+            begin(1)
     finally:
         for future in work:
             future.cancel()

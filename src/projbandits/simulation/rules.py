@@ -11,7 +11,14 @@ import numpy as np
 
 from projbandits._checks import Array
 from projbandits.arms import DecisionSet, FiniteArms
-from projbandits.strategies import EIIDS, DirectedIDS, EIRatio, LinearStrategy, ProjectedTS
+from projbandits.strategies import (
+    EIIDS,
+    DirectedIDS,
+    EIRatio,
+    LinearStrategy,
+    ProjectedTS,
+    Strategy,
+)
 from projbandits.strategies.ellipsoid import Ellipsoidal
 from projbandits.strategies.greedy import EpsilonGreedy
 from projbandits.strategies.ids import Believing, normal_table
@@ -63,6 +70,11 @@ def unchanged_family(strategy: LinearStrategy) -> type[LinearStrategy] | None:
     return None
 
 
+def looks_up_steps(strategy: Strategy) -> bool:
+    """Return whether the rule of a strategy comes with a number for each step up to the horizon."""
+    return isinstance(strategy, EpsilonGreedy | Ellipsoidal)
+
+
 def rule_of(strategy: LinearStrategy, arms: DecisionSet, horizon: int) -> CompiledRule:
     """Return how a strategy chooses on a decision set, up to a horizon."""
     offered = getattr(strategy, "compiled_rule", None)
@@ -101,12 +113,13 @@ def _believing(strategy: Believing, arms: DecisionSet) -> CompiledRule:
 def epsilons(strategy: EpsilonGreedy, k: int, size: float, horizon: int) -> Array:
     """Return epsilon_1 to epsilon_horizon, each checked where the schedule is a user's."""
     epsilon = strategy.epsilon_for(k, math.isfinite(size))
-    return np.array([epsilon(t) for t in range(1, horizon + 1)])
+    return np.fromiter(map(epsilon, range(1, horizon + 1)), np.float64, horizon)
 
 
 @lru_cache(maxsize=32)
 def _radii(strategy: Ellipsoidal, d: int, size: float, horizon: int) -> Array:
-    return np.array([strategy.radius_for(t, d, size) for t in range(1, horizon + 1)])
+    radii = (strategy.radius_for(t, d, size) for t in range(1, horizon + 1))
+    return np.fromiter(radii, np.float64, horizon)
 
 
 @lru_cache(maxsize=64)

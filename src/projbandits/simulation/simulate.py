@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from projbandits._checks import integer
+from projbandits._checks import LARGEST_SEED, integer
 from projbandits.problems import Problem
 from projbandits.results import Result
 from projbandits.simulation import engines, executors
+from projbandits.simulation.memory import check_memory
 from projbandits.simulation.progress import Bar, Progress
 from projbandits.simulation.records import Record
 from projbandits.simulation.spec import Spec, checked_steps, checked_strategies
@@ -78,19 +79,16 @@ def simulate(
     >>> result.strategies, result.regret.shape
     (('GENTRY()', 'UE()'), (2, 3, 2))
     """
-    if not isinstance(problem, Problem) or isinstance(problem, type):
-        raise TypeError(
-            f"problem must be a problem, such as pb.problems.random_arms(), got {problem!r}"
-        )
-    chosen = checked_strategies(strategies)
-    trials = integer("trials", trials, least=1)
-    horizon = integer("horizon", horizon, least=1)
-    seed = secrets.randbits(64) if seed is None else integer("seed", seed, least=0)
-    steps = checked_steps(checkpoints, horizon)
-    world = problem.world(stream(seed, 0, "world"))
-    names = tuple(engines.choose(engine, world, strategy) for strategy in chosen)
-    spec = Spec(problem, chosen, names, trials, horizon, seed, steps)
-    total = trials * len(chosen) * horizon
+    spec = prepare(
+        problem,
+        strategies,
+        trials=trials,
+        horizon=horizon,
+        seed=seed,
+        engine=engine,
+        checkpoints=checkpoints,
+    )
+    total = spec.trials * len(spec.strategies) * spec.horizon
     with (
         nullcontext() if store is None else Store(store, spec) as kept,
         Progress(total, shown=progress)
@@ -99,6 +97,35 @@ def simulate(
     ):
         records = executors.run(spec, executor, kept, bar)
     return _result(spec, records)
+
+
+def prepare(
+    problem: Problem,
+    strategies: Strategy | Iterable[Strategy],
+    *,
+    trials: int,
+    horizon: int,
+    seed: int | None = 0,
+    engine: str = "auto",
+    checkpoints: npt.ArrayLike | None = None,
+) -> Spec:
+    """Return what `simulate` is asked for, or raise if it is sure to fail."""
+    if not isinstance(problem, Problem) or isinstance(problem, type):
+        raise TypeError(
+            f"problem must be a problem, such as pb.problems.random_arms(), got {problem!r}"
+        )
+    chosen = checked_strategies(strategies)
+    trials = integer("trials", trials, least=1)
+    horizon = integer("horizon", horizon, least=1)
+    if seed is None:
+        seed = secrets.randbits(64)
+    seed = integer("seed", seed, least=0, most=LARGEST_SEED)
+    steps = checked_steps(checkpoints, horizon)
+    world = problem.world(stream(seed, 0, "world"))
+    names = tuple(engines.choose(engine, world, strategy) for strategy in chosen)
+    spec = Spec(problem, chosen, names, trials, horizon, seed, steps)
+    check_memory(spec)
+    return spec
 
 
 def _result(spec: Spec, records: list[list[Record]]) -> Result:

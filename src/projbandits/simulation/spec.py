@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
+from projbandits._checks import short
 from projbandits.problems import Problem
 from projbandits.strategies import Strategy
 
@@ -64,17 +65,19 @@ def checked_steps(checkpoints: npt.ArrayLike | None, horizon: int) -> NDArray[np
     if checkpoints is None:
         spread = np.concatenate([np.geomspace(1, horizon, 100), np.linspace(0, horizon, 101)[1:]])
         return np.unique(np.clip(np.rint(spread), 1, horizon).astype(np.int64))
-    given = np.asarray(checkpoints)
-    if given.ndim != 1 or given.size == 0 or not np.issubdtype(given.dtype, np.number):
-        raise ValueError(f"checkpoints must be a list of steps, got {checkpoints!r}")
-    if not np.isfinite(given).all():
-        raise ValueError(f"checkpoints must be whole steps, got {given[~np.isfinite(given)][0]}")
+    try:
+        given = np.asarray(checkpoints)
+    except ValueError:  # rows of several lengths
+        given = np.empty(0)
+    if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iuf":
+        raise ValueError(f"checkpoints must be a list of steps, got {short(checkpoints)}")
+    if not np.isfinite(given).all() or (given != np.rint(given)).any():
+        wrong = given[~np.isfinite(given) | (given != np.rint(given))][0]
+        raise ValueError(f"checkpoints must be whole steps, got {wrong}")
+    if given.min() < 1 or given.max() > horizon:
+        wrong = given[(given < 1) | (given > horizon)][0]
+        raise ValueError(f"checkpoints must lie in 1 to the horizon {horizon}, got {wrong:.17g}")
     steps = given.astype(np.int64)
-    if (steps != given).any():
-        raise ValueError(f"checkpoints must be whole steps, got {given[steps != given][0]}")
-    if steps.min() < 1 or steps.max() > horizon:
-        wrong = steps[(steps < 1) | (steps > horizon)][0]
-        raise ValueError(f"checkpoints must lie in 1 to the horizon {horizon}, got {wrong}")
     if (np.diff(steps) <= 0).any():
         i = int((np.diff(steps) <= 0).argmax())
         raise ValueError(

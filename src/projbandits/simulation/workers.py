@@ -47,7 +47,7 @@ def workers(threads: int | None = None, cluster: str | None = None) -> Iterator[
             "of a cluster are set where its workers are started"
         )
     if threads is not None:
-        with ThreadPoolExecutor(integer("threads", threads, least=1)) as executor:
+        with ThreadPoolExecutor(integer("threads", threads, least=1, most=1024)) as executor:
             yield executor
     elif cluster is not None:
         with _dask(cluster) as executor:
