@@ -11,6 +11,8 @@ from typing import Any
 
 from numba import njit
 
+from projbandits.simulation.kernels import cache
+
 STRATEGIES = Path(__file__).parents[2] / "strategies"
 SOURCES = [*sorted(Path(__file__).parent.glob("*.py")), *sorted(STRATEGIES.glob("*.py"))]
 DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:12]
@@ -42,8 +44,11 @@ def bind(
     bound = types.FunctionType(function.__code__, {**function.__globals__, **names}, name)
     bound.__qualname__ = f"{name}_{DIGEST}"
     bound.__module__ = function.__module__
-    options: dict[str, Any] = {"cache": keep, "_nrt": allocates}
-    return njit(nogil=True, error_model="numpy", **options)(bound)
+    options: dict[str, Any] = {"_nrt": allocates}
+    kernel = njit(nogil=True, error_model="numpy", **options)(bound)
+    if keep:
+        cache.keep(kernel)
+    return kernel
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
