@@ -87,8 +87,7 @@ def test_given_axes_are_drawn_on() -> None:
 
 def test_text_is_legible_at_one_column_width(tmp_path: Path) -> None:
     ax = plots.regret(RESULT)
-    figure = ax.get_figure(root=True)
-    assert figure is not None
+    figure = plt.gcf()
     assert figure.get_size_inches()[0] == plots.COLUMN_WIDTH
     legend = ax.get_legend()
     assert legend is not None

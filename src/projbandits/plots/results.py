@@ -315,10 +315,11 @@ def _statistic(quantile: float | None) -> str:
 
 
 def _errorbar(ax: Axes, rows: pd.DataFrame, parameter: str, family: str, i: int) -> None:
+    mean, low, high = (rows[name].to_numpy() for name in ("mean", "low", "high"))
     ax.errorbar(
         rows[parameter],
-        rows["mean"],
-        yerr=[rows["mean"] - rows["low"], rows["high"] - rows["mean"]],
+        mean,
+        yerr=np.array([mean - low, high - mean]),
         **look(i),
         marker=MARKERS[i % len(MARKERS)],
         markersize=4,
