@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import shutil
+import subprocess
+import sys
 from concurrent.futures import Executor, Future
 from html.parser import HTMLParser
 from pathlib import Path
@@ -291,6 +293,15 @@ def test_too_little_memory_is_told_before_the_work(
     monkeypatch.setattr(memory, "physical", lambda: 1e6)
     with pytest.raises(ValueError, match="trials must be fewer: the results of 60 would take"):
         reproduce(["fig-a", "fig-b"], out=tmp_path, trials=60, executor=Tired(0))
+
+
+def test_what_compiles_ahead_ends_with_who_asked_for_it() -> None:
+    # `projbandits.paper.reproduce` is the function too.
+    command = sys.modules["projbandits.paper.reproduce"].COMPILE
+    with subprocess.Popen([sys.executable, "-c", command], stdin=subprocess.PIPE) as other:
+        assert other.stdin is not None
+        other.stdin.close()
+    assert other.returncode == 1
 
 
 def test_a_few_steps_are_enough(tmp_path: Path) -> None:

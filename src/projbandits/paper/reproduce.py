@@ -34,6 +34,16 @@ BYTES = 40
 """About what a number of a trial's curves takes on disk, counted generously."""
 
 
+COMPILE = """
+import os, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()
+from projbandits.paper.reproduce import compile_convex
+compile_convex()
+os._exit(0)
+"""
+"""Compiles ahead; its input ends with the process that asked for it, and it ends with its input."""
+
+
 @dataclass(frozen=True, eq=False)
 class Reproduction:
     """What a reproduction found, and where it put it.
@@ -145,9 +155,8 @@ def _compiled_ahead(wanted: bool) -> Iterator[Callable[[], object]]:
     if not wanted:
         yield lambda: None
         return
-    code = "from projbandits.paper.reproduce import compile_convex; compile_convex()"
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen([sys.executable, "-c", code], stdout=quiet, stderr=quiet) as other:
+    command, quiet = [sys.executable, "-c", COMPILE], subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet) as other:
         try:
             yield other.wait
         finally:
