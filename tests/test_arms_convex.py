@@ -14,7 +14,7 @@ from projbandits.ridge import Ridge
 from projbandits.simulation import compiled
 from projbandits.simulation.kernels.convex import convex_view
 from projbandits.simulation.kernels.optimism import optimistic_point
-from projbandits.strategies.ellipsoid import Optimism
+from projbandits.strategies.belief import Optimism
 from projbandits.testing import check_decision_set
 from tests import naive
 

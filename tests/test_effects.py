@@ -38,7 +38,7 @@ def test_the_belief_is_that_of_a_ridge_with_one_more_coordinate_for_each_arm(rat
     mean, covariance, spread = naive.with_arm_effects(
         effects.features, aims, pulls, effects.penalty, ratio, 0.4
     )
-    belief = effects.belief(aims)
+    belief = effects.moments(aims)
     np.testing.assert_allclose(belief.mean, mean, rtol=1e-9)
     ours = belief.target @ belief.covariance @ belief.target.T + np.diag(belief.own)
     np.testing.assert_allclose(ours, covariance[:K, :K], rtol=1e-9, atol=1e-12)
@@ -50,7 +50,7 @@ def test_the_belief_is_that_of_a_ridge_with_one_more_coordinate_for_each_arm(rat
 def test_without_effects_it_is_the_ridge() -> None:
     effects, pulls = told(0.0, noise=0.4)
     ridge = Ridge.prior(D, 0.3).update_many(effects.features[pulls[:, 0].astype(int)], pulls[:, 1])
-    belief = effects.belief(effects.features)
+    belief = effects.moments(effects.features)
     np.testing.assert_allclose(belief.mean, effects.features @ ridge.theta, rtol=1e-10)
     np.testing.assert_allclose(belief.covariance, 0.4**2 * ridge.inverse, rtol=1e-10)
 
@@ -165,7 +165,7 @@ def test_thompson_sampling_draws_from_the_belief() -> None:
     state = strategy.init(pb.FiniteArms(effects.features), U)._replace(effects=effects)
     rng = np.random.default_rng(1)
     shares = strategy.shares(state, pb.FiniteArms(effects.features), rng, draws=20_000)
-    belief = strategy.effect_belief(state, effects.features)
+    belief = strategy.belief(state).moments(effects.features)
     covariance = belief.target @ belief.covariance @ belief.target.T + np.diag(belief.own)
     drawn = rng.multivariate_normal(belief.mean, covariance, size=20_000).argmax(axis=1)
     expected = np.bincount(drawn, minlength=K) / 20_000

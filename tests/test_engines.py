@@ -22,7 +22,7 @@ from projbandits.simulation.spec import Spec
 from projbandits.simulation.streams import key, stream
 from projbandits.simulation.tables import Tables
 from projbandits.strategies import LinearStrategy
-from projbandits.strategies.belief import Belief
+from projbandits.strategies.belief import Moments
 from projbandits.strategies.ids import Prospect
 from tests import naive
 from tests.everyone import everyone
@@ -512,7 +512,7 @@ def test_no_part_of_a_strategy_can_be_changed_unseen(strategy: LinearStrategy) -
 class Deaf(pb.EIIDS):
     """EIIDS with another prospect, which no kernel knows."""
 
-    def prospect(self, state: pb.State, belief: Belief) -> Prospect:
+    def prospect(self, state: pb.State, belief: Moments) -> Prospect:
         return Prospect(0, np.ones(len(belief.mean)), np.zeros(len(belief.mean)))
 
 

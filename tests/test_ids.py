@@ -10,7 +10,7 @@ import pytest
 import projbandits as pb
 from projbandits._checks import Array
 from projbandits.simulation.kernels.prospects import hidden
-from projbandits.strategies.belief import Belief
+from projbandits.strategies.belief import Moments
 from projbandits.strategies.directed import directed
 from projbandits.strategies.ids import Prospect, two_actions
 from projbandits.strategies.improvement import improvement
@@ -18,15 +18,15 @@ from projbandits.strategies.noise import cautious_noise
 from tests import naive
 
 
-def some_belief(seed: int, effects: bool) -> Belief:
+def some_belief(seed: int, effects: bool) -> Moments:
     rng = np.random.default_rng(seed)
     X, B = rng.normal(size=(7, 4)), rng.normal(size=(4, 4))
     P = pb.Subspace.span(rng.normal(size=(4, 2))).matrix
     own = rng.uniform(0.1, 0.5, size=7) if effects else np.zeros(7)
-    return Belief(rng.normal(size=7), X @ P, X, B @ B.T, own, 0.7)
+    return Moments(rng.normal(size=7), X @ P, X, B @ B.T, own, 0.7)
 
 
-def by_hand(belief: Belief, shrink: Array | None = None) -> tuple[float, Array, Array]:
+def by_hand(belief: Moments, shrink: Array | None = None) -> tuple[float, Array, Array]:
     b = belief
     return naive.expected_improvement(
         b.mean, b.target, b.seen, b.covariance, b.own, b.noise, shrink
@@ -73,7 +73,7 @@ def test_with_a_ridge_the_formulas_are_those_of_the_document(seed: int) -> None:
             g = inverse @ w
             A += math.exp(-u * u / 2) / math.sqrt(2 * math.pi) / (2 * s) * np.outer(g, g)
     expected = [0.6**2 * (x @ A @ x) / (1 + x @ inverse @ x) for x in X]
-    found = strategy.prospect(state, strategy.belief(state, X))
+    found = strategy.prospect(state, strategy.belief(state).moments(X))
     np.testing.assert_allclose(found.info, expected, rtol=1e-9)
 
 
@@ -155,7 +155,7 @@ def test_eiratio_takes_the_best_ratio_that_is_repaid_and_ends_greedy() -> None:
     state = strategy.init(arms, U)
     strange = 0
     for t in range(1, 61):
-        h, gaps, info = improvement(strategy.belief(state, arms.vectors))
+        h, gaps, info = improvement(strategy.belief(state).moments(arms.vectors))
         best = h
         for z in range(8):
             repaid = (60 - t) * info[z] >= gaps[z] - gaps[h]
@@ -168,7 +168,7 @@ def test_eiratio_takes_the_best_ratio_that_is_repaid_and_ends_greedy() -> None:
     assert strange > 5
     assert best == h
     assert strategy.select(state, arms, rng).index == int(
-        strategy.belief(state, arms.vectors).mean.argmax()
+        strategy.belief(state).moments(arms.vectors).mean.argmax()
     )
 
 
@@ -206,7 +206,7 @@ def test_where_all_is_sure_both_engines_are_greedy() -> None:
 
 def test_an_arm_that_is_not_plausible_is_not_the_widest() -> None:
     # Arm 2 is by far the widest, and so far behind that it cannot be better.
-    belief = Belief(
+    belief = Moments(
         mean=np.array([0.0, -1.0, -50.0]),
         target=np.diag([1.0, 1.0, 10.0]),
         seen=np.eye(3),
@@ -226,7 +226,8 @@ def test_draws_have_the_belief_as_their_distribution() -> None:
     state = strategy.init(arms, U)
     for i, r in ((0, 1.0), (1, -1.0), (0, 0.5)):
         state = strategy.update(state, arms.arm(i), r)
-    drawn = strategy.draws(state, np.random.default_rng(0).standard_normal((40_000, 2)))
+    normals = np.random.default_rng(0).standard_normal((40_000, 2))
+    drawn = strategy.belief(state).directions(normals)[1:]
     deviation = 0.5 * math.sqrt(state.ridge.inverse[0, 0])
     assert drawn[:, 0].mean() == pytest.approx(state.ridge.theta[0], abs=5 * deviation / 200)
     assert drawn[:, 0].std() == pytest.approx(deviation, rel=5 / math.sqrt(2 * 40_000))

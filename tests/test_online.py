@@ -351,8 +351,8 @@ def test_of_very_many_arms_some_are_weighed(
     state, offer = decider._state, offers.Offer(X)
     rows = strategy.candidates(state, offer).rows
     start = state.step % TURNS * DRAWS
-    directions = strategy.draws(state, normal_table(3)[start : start + DRAWS])
-    best = [int((X @ c).argmax()) for c in [strategy.aim(state), *directions]]
+    directions = strategy.belief(state).directions(normal_table(3)[start : start + DRAWS])
+    best = [int((X @ c).argmax()) for c in directions]
     assert rows is not None
     assert set(rows) == {*best, *offer.basis_rows()}
     assert rows[0] == best[0]

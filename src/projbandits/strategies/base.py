@@ -11,6 +11,7 @@ import dataclasses
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,8 +19,8 @@ import numpy as np
 from projbandits._checks import Array, positive
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.ridge import Ridge
-from projbandits.strategies.belief import Belief
-from projbandits.strategies.effects import Effects
+from projbandits.strategies.belief import Belief, LinearBelief
+from projbandits.strategies.effects import EffectBelief, Effects
 from projbandits.subspace import Subspace
 
 LAST = ("ridge", "arm_effects")
@@ -39,12 +40,15 @@ class State(NamedTuple):
         P_U.
     effects : Effects, optional
         What is known of each arm's own effect, where a strategy asks for it.
+    plan : optional
+        What the strategy made of the arms before the first step; see `LinearStrategy.plan`.
     """
 
     step: int
     ridge: Ridge
     projection: Array
     effects: Effects | None = None
+    plan: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,13 +133,18 @@ class LinearStrategy(ABC):
         """Return the state before the first step."""
         columns = arms.columns if isinstance(arms, FiniteArms) else None
         subspace.check_fits(arms.d, columns)
-        state = State(1, Ridge.prior(arms.d, self.ridge), subspace.matrix)
+        plan = self.plan(arms, subspace)
+        state = State(1, Ridge.prior(arms.d, self.ridge), subspace.matrix, plan=plan)
         if self.arm_effects is None:
             return state
         if not isinstance(arms, FiniteArms):
             raise ValueError(f"arm_effects needs finitely many arms, got {arms!r}: leave it out")
         learnt = self.learnt(state, arms.vectors)
         return state._replace(effects=Effects.prior(learnt, self.ridge, *self.known_scales))
+
+    def plan(self, arms: DecisionSet, subspace: Subspace) -> Any:
+        """Return what the strategy prepares once for each trial: an optimal design, a table."""
+        return None
 
     @abstractmethod
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
@@ -168,24 +177,16 @@ class LinearStrategy(ABC):
         """Return an arm, or each row of X, as it is learnt on."""
         return X if self.learns_on == "arm" else np.einsum("...i,ij->...j", X, state.projection)
 
-    def effect_belief(self, state: State, X: Array) -> Belief:
-        """Return what is believed of all arms, the rows of X, where arms have effects."""
-        assert state.effects is not None
-        if not np.array_equal(self.learnt(state, X), state.effects.features):
-            raise ValueError(
-                f"arm_effects needs the same arms at every step, got {len(X)} after "
-                f"{len(state.effects.pulls)}, or others: leave it out, or offer all in their order"
-            )
-        return state.effects.belief(
-            X if self.aims_at == "return" else np.einsum("ij,jk->ik", X, state.projection)
-        )
+    def belief(self, state: State) -> Belief:
+        """Return what is believed, whatever it is made of."""
+        wanted = state.projection if self.aims_at == "projection" else None
+        if state.effects is not None:
+            return EffectBelief(state.effects, partial(self.learnt, state), wanted)
+        return LinearBelief(state.ridge, self.aim(state), wanted, self.known_scales[1])
 
     def greedy(self, state: State, arms: DecisionSet) -> Arm:
         """Return the arm that is best by the estimate; ties go to the lowest index."""
-        if state.effects is None:
-            return arms.best(self.aim(state))
-        assert isinstance(arms, FiniteArms)
-        return arms.arm(int(self.effect_belief(state, arms.vectors).mean.argmax()))
+        return self.belief(state).best(arms)
 
     def aim(self, state: State) -> Array:
         """Return the direction whose inner product with an arm estimates what is wanted.

@@ -17,6 +17,7 @@ At rho = 0 this is `Ridge`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -25,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
-from projbandits.strategies.belief import Belief
+from projbandits.arms import Arm, DecisionSet, FiniteArms
+from projbandits.strategies.belief import Moments, wanted_rows
 from projbandits.strategies.noise import CAUTION as HIGH
 from projbandits.strategies.noise import LEAST_FREE
 
@@ -150,13 +152,13 @@ class Effects:
         Q, target, _ = (part[0] for part in self._solved(np.array([self.ratio])))
         return Q @ Q.T, Q @ target
 
-    def belief(self, aims: Array) -> Belief:
-        """Return the belief about <a_i, theta> + b_i, with a_i the rows of `aims`."""
+    def moments(self, aims: Array) -> Moments:
+        """Return what is believed of <a_i, theta> + b_i, with a_i the rows of `aims`."""
         inverse, theta = self._linear
         weight: Array = np.asarray(1.0 / (1.0 + self.pulls * self.ratio), dtype=np.float64)
         shrink = self.pulls * self.ratio * weight
         unexplained = self.sums - self.pulls * np.einsum("ij,j->i", self.features, theta)
-        return Belief(
+        return Moments(
             mean=np.einsum("ij,j->i", aims, theta) + self.ratio * weight * unexplained,
             target=aims - shrink[:, None] * self.features,
             seen=weight[:, None] * self.features,
@@ -210,6 +212,69 @@ class Effects:
         alone = sigma**2 * length * self.n / self.squares
         penalty = LOOSER * (min(self.ridge, alone) if alone > 0.0 else self.ridge)
         return replace(self, ratio=ratio**2, noise=sigma, penalty=max(penalty, LEAST * length))
+
+
+@dataclass(frozen=True, eq=False)
+class EffectBelief:
+    """What is believed where arms have effects of their own, all of them and always the same.
+
+    Parameters
+    ----------
+    effects : Effects
+        What is known.
+    learnt : callable
+        Returns arms as they are learnt on.
+    wanted : ndarray of shape (d, d) or None
+        P_U, if the projection is aimed at.
+    """
+
+    effects: Effects
+    learnt: Callable[[Array], Array]
+    wanted: Array | None
+
+    @property
+    def noise(self) -> float:
+        """The noise as given, or as estimated, on the high side."""
+        return self.effects.noise
+
+    def moments(self, X: Array) -> Moments:
+        """Return what is believed of all arms, the rows of X."""
+        if not np.array_equal(self.learnt(X), self.effects.features):
+            raise ValueError(
+                f"arm_effects needs the same arms at every step, got {len(X)} after "
+                f"{len(self.effects.pulls)}, or others: leave it out, or offer all in their order"
+            )
+        return self.effects.moments(wanted_rows(X, self.wanted))
+
+    def directions(self, normals: Array) -> Array:
+        """Return what is wanted of theta for the mean, and for each row of normal numbers."""
+        inverse, theta = self.effects._linear
+        drawn = self.noise * normals @ np.linalg.cholesky(inverse).T
+        return wanted_rows(np.vstack([theta, theta + drawn]), self.wanted)
+
+    def _all(self, arms: DecisionSet) -> tuple[FiniteArms, Moments]:
+        assert isinstance(arms, FiniteArms)  # see `LinearStrategy.init`
+        return arms, self.moments(arms.vectors)
+
+    def best(self, arms: DecisionSet) -> Arm:
+        """Return the arm with the largest mean, effects included."""
+        finite, moments = self._all(arms)
+        return finite.arm(int(moments.mean.argmax()))
+
+    def optimistic(self, arms: DecisionSet, radius: float) -> Arm:
+        """Return the arm that is best if the belief errs in its favour."""
+        finite, moments = self._all(arms)
+        scores = moments.mean + radius * np.sqrt(moments.spread) / moments.noise
+        return finite.arm(int(scores.argmax()))
+
+    def sampled(self, arms: DecisionSet, rng: np.random.Generator, draws: int) -> list[Arm]:
+        """Return the best arm under some draws of theta and of the arms' effects."""
+        finite, moments = self._all(arms)
+        root = np.linalg.cholesky(moments.covariance)
+        theta = rng.standard_normal((draws, finite.d)) @ root.T
+        own = np.sqrt(moments.own) * rng.standard_normal((draws, finite.size))
+        best = (moments.mean + theta @ moments.target.T + own).argmax(axis=1)
+        return [finite.arm(int(row)) for row in best]
 
 
 def leaning(likelihoods: Array) -> float:

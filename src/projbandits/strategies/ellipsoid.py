@@ -9,35 +9,10 @@ from functools import lru_cache
 import numpy as np
 
 from projbandits._checks import Array, positive
-from projbandits.arms import DecisionSet, FiniteArms
-from projbandits.ridge import Ridge
+from projbandits.arms import DecisionSet
 from projbandits.strategies.base import Choice, LinearStrategy, State
 from projbandits.strategies.rule import CompiledRule
 from projbandits.subspace import Subspace
-
-
-@dataclass(frozen=True)
-class Optimism:
-    """The optimistic score <aim, x> + radius |x|_{V^-1}, a convex function of the arm."""
-
-    aim: Array
-    radius: float
-    ridge: Ridge
-
-    def value(self, X: Array) -> Array:
-        """Return the score of each row of X."""
-        scores: Array = np.einsum("ij,j->i", X, self.aim)
-        return scores + self.radius * self.ridge.width(X)
-
-    def gradient(self, X: Array) -> Array:
-        """Return, for each row of X, the parameter in the ellipsoid around `aim` it likes best."""
-        widths = self.ridge.width(X)[:, None]
-        reach = (X @ self.ridge.inverse) * (self.radius / np.where(widths > 0, widths, 1.0))
-        return self.aim + reach
-
-    def directions(self) -> Array:
-        """Return `aim`: the best arm by the estimate is a good place to start from."""
-        return self.aim[None]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -65,12 +40,7 @@ class Ellipsoidal(LinearStrategy):
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
         """Choose the arm with the largest optimistic score, with certainty."""
         radius = self.radius(state.step, arms)
-        if state.effects is not None:
-            assert isinstance(arms, FiniteArms)
-            belief = self.effect_belief(state, arms.vectors)
-            scores = belief.mean + radius * np.sqrt(belief.spread) / belief.noise
-            return Choice(arms.arm(int(scores.argmax())), 1.0)
-        return Choice(arms.best_convex(Optimism(self.aim(state), radius, state.ridge)), 1.0)
+        return Choice(self.belief(state).optimistic(arms, radius), 1.0)
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does; its parameters are the radii."""

@@ -18,8 +18,7 @@ import numpy as np
 from projbandits._checks import Array, positive
 from projbandits.arms import Arm, ConvexSet, DecisionSet, FiniteArms
 from projbandits.strategies.base import Choice, LinearStrategy, State
-from projbandits.strategies.belief import Belief
-from projbandits.strategies.noise import cautious_noise
+from projbandits.strategies.belief import Moments
 from projbandits.strategies.rule import CompiledRule
 
 DRAWS = 16
@@ -89,17 +88,6 @@ class Believing(LinearStrategy):
         if self.noise is not None:
             object.__setattr__(self, "noise", positive("noise", self.noise))
 
-    def sigma(self, state: State) -> float:
-        """Return the noise as given, or as estimated from the residuals."""
-        if state.effects is not None:
-            return state.effects.noise
-        return cautious_noise(state.ridge) if self.noise is None else self.noise
-
-    def draws(self, state: State, normals: Array) -> Array:
-        """Return P_U theta for theta = theta-hat + sigma Q z, for each row z, with Q Q^T = V^-1."""
-        thetas = state.ridge.theta + self.sigma(state) * normals @ state.ridge.root.T
-        return thetas @ state.projection
-
     def candidates(self, state: State, arms: DecisionSet) -> Candidates:
         """Return the arms to choose among: all, where they are not too many to weigh.
 
@@ -110,8 +98,8 @@ class Believing(LinearStrategy):
         if isinstance(arms, FiniteArms) and not arms.vast:
             return Candidates(arms.vectors, range(arms.size))
         start = state.step % TURNS * DRAWS
-        drawn = self.draws(state, normal_table(arms.d)[start : start + DRAWS])
-        directions = np.vstack([self.aim(state), drawn])
+        normals = normal_table(arms.d)[start : start + DRAWS]
+        directions = self.belief(state).directions(normals)
         if isinstance(arms, FiniteArms):
             rows = [*dict.fromkeys([*arms.best_rows(directions), *arms.basis_rows()])]
             return Candidates(arms.vectors[rows], rows)
@@ -128,34 +116,22 @@ class Believing(LinearStrategy):
             parameters = np.concatenate([parameters, normal_table(arms.d).ravel()])
         return CompiledRule(kernel, parameters, widths=True, inside=True)
 
-    def belief(self, state: State, X: Array) -> Belief:
-        """Return what is believed of the arms in the rows of X."""
-        if state.effects is not None:
-            return self.effect_belief(state, X)
-        sigma = self.sigma(state)
-        # einsum sums every row in the same order, so equal arms have equal means and tie.
-        return Belief(
-            mean=np.einsum("ij,j->i", X, self.aim(state)),
-            target=np.einsum("ij,jk->ik", X, state.projection),
-            seen=X,
-            covariance=sigma**2 * state.ridge.inverse,
-            own=np.zeros(len(X)),
-            noise=sigma,
-        )
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class InformationDirected(Believing):
     """The greedy arm or one other, by the squared expected gap per information."""
 
     @abstractmethod
-    def prospect(self, state: State, belief: Belief) -> Prospect:
+    def prospect(self, state: State, moments: Moments) -> Prospect:
         """Return the gap and the information of each arm."""
+
+    def _weighed(self, state: State, arms: DecisionSet) -> tuple[Candidates, Prospect]:
+        candidates = self.candidates(state, arms)
+        return candidates, self.prospect(state, self.belief(state).moments(candidates.vectors))
 
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
         """Choose between the greedy arm and the best arm to mix it with."""
-        candidates = self.candidates(state, arms)
-        prospect = self.prospect(state, self.belief(state, candidates.vectors))
+        candidates, prospect = self._weighed(state, arms)
         other, p = two_actions(prospect)
         if rng.random() < p:
             return Choice(candidates.arm(other), p)
@@ -163,8 +139,7 @@ class InformationDirected(Believing):
 
     def probabilities(self, state: State, arms: FiniteArms) -> Array:
         """Return the probability of each of finitely many arms."""
-        candidates = self.candidates(state, arms)
-        prospect = self.prospect(state, self.belief(state, candidates.vectors))
+        candidates, prospect = self._weighed(state, arms)
         other, p = two_actions(prospect)
         chances = np.zeros(arms.size)
         chances[candidates.arm(prospect.greedy).index] += 1 - p

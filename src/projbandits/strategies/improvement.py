@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from projbandits._checks import Array, integer
 from projbandits.arms import DecisionSet
 from projbandits.strategies.base import Choice, State
-from projbandits.strategies.belief import Belief
+from projbandits.strategies.belief import Moments
 from projbandits.strategies.ids import (
     Believing,
     InformationDirected,
@@ -24,7 +24,7 @@ SURE = 37.0
 """So many deviations behind, an arm's chance of being better is below the smallest numbers."""
 
 
-def improvement(belief: Belief) -> Prospect:
+def improvement(moments: Moments) -> Prospect:
     """Return gaps and information by the expected improvement over the greedy arm h.
 
     With s_y the standard deviation of what is wanted of y beyond h, u_y how many of them y is
@@ -37,11 +37,11 @@ def improvement(belief: Belief) -> Prospect:
     A pull of z lowers s_y^2 by Cov^2 / Var, and d delta / d s_y^2 = phi(u_y) / (2 s_y): so info_z
     is how fast a pull of z shrinks delta.
     """
-    h = int(belief.mean.argmax())
-    behind = belief.mean[h] - belief.mean
-    beyond = belief.target - belief.target[h]
-    G = beyond @ belief.covariance
-    s = deviations(belief, beyond, G, h)
+    h = int(moments.mean.argmax())
+    behind = moments.mean[h] - moments.mean
+    beyond = moments.target - moments.target[h]
+    G = beyond @ moments.covariance
+    s = deviations(moments, beyond, G, h)
     u = np.divide(behind, s, out=np.full_like(s, np.inf), where=s > 0)
     unknown = u < SURE
     u[~unknown] = 0.0
@@ -51,27 +51,27 @@ def improvement(belief: Belief) -> Prospect:
     # The sum over y of weight_y (<g_y, x_z> + [z = y] own_y - [z = h] own_h)^2, expanded.
     weight = np.divide(density, 2 * s, out=np.zeros_like(s), where=unknown)
     A = (G * weight[:, None]).T @ G
-    told: Array = np.einsum("ij,ij->i", belief.seen @ A, belief.seen)
-    own = belief.own
-    told += weight * own * (2 * np.einsum("ij,ij->i", G, belief.seen) + own)
-    told[h] += own[h] * (own[h] * weight.sum() - 2 * weight @ (G @ belief.seen[h]))
-    variance = return_variance(belief)
+    told: Array = np.einsum("ij,ij->i", moments.seen @ A, moments.seen)
+    own = moments.own
+    told += weight * own * (2 * np.einsum("ij,ij->i", G, moments.seen) + own)
+    told[h] += own[h] * (own[h] * weight.sum() - 2 * weight @ (G @ moments.seen[h]))
+    variance = return_variance(moments)
     told = np.maximum(told, 0.0)
     info = np.divide(told, variance, out=np.zeros_like(told), where=variance > 0)
     return Prospect(h, delta + behind, info)
 
 
-def deviations(belief: Belief, beyond: Array, G: Array, h: int) -> Array:
+def deviations(moments: Moments, beyond: Array, G: Array, h: int) -> Array:
     """Return the standard deviation of what is wanted of each arm beyond arm h."""
-    squares: Array = np.einsum("ij,ij->i", beyond, G) + belief.own + belief.own[h]
+    squares: Array = np.einsum("ij,ij->i", beyond, G) + moments.own + moments.own[h]
     squares[h] = 0.0
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
 
-def return_variance(belief: Belief) -> Array:
+def return_variance(moments: Moments) -> Array:
     """Return the variance of the next return of each arm."""
-    spread: Array = belief.spread
-    return spread + belief.noise**2
+    spread: Array = moments.spread
+    return spread + moments.noise**2
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -100,9 +100,9 @@ class EIIDS(InformationDirected):
     True
     """
 
-    def prospect(self, state: State, belief: Belief) -> Prospect:
+    def prospect(self, state: State, moments: Moments) -> Prospect:
         """Return the gap and the information of each arm."""
-        return improvement(belief)
+        return improvement(moments)
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does."""
@@ -140,7 +140,7 @@ class EIRatio(Believing):
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
         """Choose the largest info_z / gap_z with (n - t) info_z >= mean_h - mean_z."""
         candidates = self.candidates(state, arms)
-        h, gaps, info = improvement(self.belief(state, candidates.vectors))
+        h, gaps, info = improvement(self.belief(state).moments(candidates.vectors))
         if gaps[h] <= 0:
             return Choice(candidates.arm(h), 1.0)
         left = max(self.horizon - state.step, 0)
