@@ -18,12 +18,12 @@ from projbandits.simulation import compiled, engines, events, executors
 from projbandits.simulation.kernels.events import DEPTH, still, stretch
 from projbandits.simulation.kernels.philox import begin, normal, uniform
 from projbandits.simulation.kernels.support import support
-from projbandits.simulation.spec import Spec
+from projbandits.simulation.request import Spec
 from projbandits.simulation.streams import key, stream
-from projbandits.simulation.tables import Tables
+from projbandits.simulation.arrays import Tables
 from projbandits.strategies import LinearStrategy
 from projbandits.strategies.belief import Moments
-from projbandits.strategies.ids import Prospect
+from projbandits.strategies.information import Prospect
 from tests import naive
 from tests.everyone import everyone
 

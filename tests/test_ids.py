@@ -12,7 +12,7 @@ from projbandits._checks import Array
 from projbandits.simulation.kernels.prospects import hidden
 from projbandits.strategies.belief import Moments
 from projbandits.strategies.directed import directed
-from projbandits.strategies.ids import Prospect, two_actions
+from projbandits.strategies.information import Prospect, two_actions
 from projbandits.strategies.improvement import improvement
 from projbandits.strategies.noise import cautious_noise
 from tests import naive

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import projbandits as pb
 from projbandits.online import offers, outcomes
-from projbandits.strategies.ids import DRAWS, TURNS, normal_table
+from projbandits.strategies.information import DRAWS, TURNS, normal_table
 from tests import naive
 
 U3 = pb.Subspace.coordinates([0, 1], d=3)

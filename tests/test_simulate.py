@@ -12,7 +12,7 @@ import projbandits as pb
 from projbandits.simulation import executors
 from projbandits.simulation.progress import Progress
 from projbandits.simulation.records import best_shares
-from projbandits.simulation.spec import Spec
+from projbandits.simulation.request import Spec
 from projbandits.simulation.streams import stream
 
 SETTING_A = pb.problems.random_arms(d=4, arms=8, u=2)

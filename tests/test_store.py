@@ -18,7 +18,7 @@ import projbandits as pb
 from projbandits._files import UNFINISHED
 from projbandits.simulation import engines, executors, store
 from projbandits.simulation.progress import Progress
-from projbandits.simulation.spec import Spec
+from projbandits.simulation.request import Spec
 
 PROBLEM = pb.problems.random_arms(d=4, arms=8, u=2)
 STRATEGIES = [pb.GENTRY(), pb.UE()]

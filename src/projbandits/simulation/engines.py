@@ -13,9 +13,9 @@ from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.problems import World
 from projbandits.simulation import compiled, events, reference
 from projbandits.simulation.records import Record
-from projbandits.simulation.spec import Spec
+from projbandits.simulation.request import Spec
 from projbandits.simulation.streams import stream
-from projbandits.simulation.tables import Tables
+from projbandits.simulation.arrays import Tables
 from projbandits.strategies import LinearStrategy, Strategy
 from projbandits.strategies.greedy import EpsilonGreedy
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +19,8 @@ from projbandits._checks import Array
 from projbandits.arms import FiniteArms
 from projbandits.problems import Gaussian, World
 from projbandits.problems.base import are_best
-from projbandits.results import FOUND_BEST_SHARE, FOUND_BEST_WINDOW
 from projbandits.simulation import compiled
-from projbandits.simulation.records import Record
+from projbandits.simulation.arrays import FiniteWorld
 from projbandits.simulation.streams import key, stream
 from projbandits.strategies import Strategy
 from projbandits.strategies.greedy import EpsilonGreedy, epsilons
@@ -69,20 +67,19 @@ def why_not_here(world: World, strategy: EpsilonGreedy) -> str | None:
 def run(
     batch: dict[int, World],
     strategy: EpsilonGreedy,
-    checkpoints: NDArray[np.int64],
-    horizon: int,
+    steps: NDArray[np.int64],
     seed: int,
     stop: NDArray[np.uint8],
-) -> tuple[list[Record], Trace]:
-    """Return what one strategy did in the worlds of some trials, and what it believed at the end.
+) -> tuple[Array, Trace]:
+    """Return what one strategy came to in the worlds of some trials, up to some steps.
 
     The worlds are of one shape: one call of the kernel plays them all, and other threads go on
     meanwhile. If one of them raises the flag `stop`, it ends soon and what it returns means
     nothing.
     """
-    from projbandits.simulation.kernels.events import events
+    from projbandits.simulation.kernels.event_loop import events
 
-    worlds = batch.values()
+    worlds, horizon = batch.values(), int(steps[-1])
     arms = [world.arms for world in worlds if isinstance(world.arms, FiniteArms)]
     whole = np.array([a.vectors for a in arms])
     projected = whole @ np.array([world.subspace.matrix for world in worlds])
@@ -94,61 +91,35 @@ def run(
     if not isinstance(epsilon, schedules.Power):
         # Thinning asks for few of the values; the others must be sound for it to be exact.
         epsilons(strategy, k, K, min(horizon, CHECKED_STEPS))
-    scale, exponent, drawn = _schedule(epsilon, horizon, seed, batch, stop)
-    steps, at, ends, before, lengths = _questions(checkpoints.tobytes(), horizon)
+    schedule, drawn = _schedule(epsilon, horizon, seed, batch, stop)
     out = np.zeros((n, 3, len(steps)))  # not empty: numbers even where it is cut short
     trace = Trace(
         np.empty((n, K), np.int64), np.empty((n, K)), np.empty((n, d, d)), np.empty((n, d))
+    )
+    truth = FiniteWorld(
+        means,
+        rewards.max(axis=1, keepdims=True) - rewards,
+        means.max(axis=1, keepdims=True) - means,
+        are_best(rewards),
+        0,
+        np.array([world.noise.scale for world in worlds]),
     )
     events(
         strategy.ridge,
         whole if strategy.learns_on == "arm" else projected,
         np.array((whole if strategy.aims_at == "return" else projected).swapaxes(1, 2), order="C"),
-        basis,
-        scale,
-        exponent,
+        schedule,
         drawn,
-        means,
-        rewards.max(axis=1, keepdims=True) - rewards,
-        means.max(axis=1, keepdims=True) - means,
-        are_best(rewards),
-        np.array([world.noise.scale for world in worlds]),
+        basis,
+        truth,
         key(seed),
         np.array(list(batch)),
         steps,
-        stop,
         out,
-        *trace,
+        trace,
+        stop,
     )
-    plays = np.concatenate([np.zeros((n, 1)), out[:, 2]], axis=1)
-    shares = (plays[:, ends] - plays[:, before]) / lengths
-    regret, return_regret = out[:, 0, at], out[:, 1, at]
-    found = (shares[:, -1] > FOUND_BEST_SHARE).tolist()
-    records = [
-        Record(*one) for one in zip(regret, return_regret, shares[:, :-1], found, strict=True)
-    ]
-    return records, trace
-
-
-@lru_cache(maxsize=16)
-def _questions(checkpoints: bytes, horizon: int) -> tuple[NDArray[np.int64], ...]:
-    """Return the steps to ask the kernel about, and where to find the answers.
-
-    They are the checkpoints, the horizon, and where the window before each of them begins. The
-    counts at the ends and before the windows are looked up in the counts with a 0 put in front.
-    """
-    asked = np.frombuffer(checkpoints, dtype=np.int64)
-    last = np.append(asked, horizon)
-    first = np.maximum(last - FOUND_BEST_WINDOW, 0)
-    steps = np.unique(np.concatenate([last, first[first > 0]]))
-    ends = np.searchsorted(steps, last) + 1
-    return (
-        steps,
-        np.searchsorted(steps, asked),
-        ends,
-        np.searchsorted(steps, first, "right"),
-        last - first,
-    )
+    return out, trace
 
 
 def _schedule(
@@ -157,15 +128,16 @@ def _schedule(
     seed: int,
     trials: Collection[int],
     stop: NDArray[np.uint8],
-) -> tuple[float, float, NDArray[np.int64]]:
+) -> tuple[tuple[float, float], NDArray[np.int64]]:
     """Return a named schedule as numbers, or the exploring steps of another, a row a trial."""
     if isinstance(epsilon, schedules.Power):
-        return epsilon.alpha * epsilon.k, epsilon.exponent, np.empty((len(trials), 0), np.int64)
+        power = epsilon.alpha * epsilon.k, epsilon.exponent
+        return power, np.empty((len(trials), 0), np.int64)
     rows = [_exploring_steps(epsilon, horizon, stream(seed, i, "strategy"), stop) for i in trials]
     drawn = np.full((len(rows), max(map(len, rows))), horizon + 1)
     for row, steps in zip(drawn, rows, strict=True):
         row[: len(steps)] = steps
-    return 0.0, -1.0, drawn
+    return (0.0, -1.0), drawn
 
 
 def _exploring_steps(

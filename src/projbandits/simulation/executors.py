@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from projbandits.simulation.engines import batches, play
 from projbandits.simulation.progress import Bar
 from projbandits.simulation.records import Record
-from projbandits.simulation.spec import Spec
+from projbandits.simulation.request import Spec
 from projbandits.simulation.store import Store
 
 CHUNK = 16

@@ -19,7 +19,7 @@ from projbandits.results import Result
 from projbandits.simulation import engines, executors
 from projbandits.simulation.progress import Bar, Progress
 from projbandits.simulation.records import Record
-from projbandits.simulation.spec import Spec, checked_steps, checked_strategies
+from projbandits.simulation.request import Spec, checked_steps, checked_strategies
 from projbandits.simulation.store import Store
 from projbandits.simulation.streams import stream
 from projbandits.strategies import Strategy

@@ -17,7 +17,7 @@ import numpy as np
 from projbandits._files import UNFINISHED, write_whole
 from projbandits._version import __version__
 from projbandits.simulation.records import Record
-from projbandits.simulation.spec import Spec
+from projbandits.simulation.request import Spec
 
 fcntl: ModuleType | None
 try:

@@ -44,7 +44,7 @@ class Ellipsoidal(LinearStrategy):
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does; its parameters are the radii."""
-        return CompiledRule("optimistic", _radii(self, arms.d, arms.size, horizon), widths=True)
+        return CompiledRule("ellipsoid.optimistic", _radii(self, arms.d, arms.size, horizon), widths=True)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -72,7 +72,7 @@ class EpsilonGreedy(LinearStrategy):
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does; its parameters are epsilon_t."""
         k = len(arms.basis_arms(self.basis))
-        return CompiledRule("greedy", epsilons(self, k, arms.size, horizon), basis=self.basis)
+        return CompiledRule("greedy.greedy", epsilons(self, k, arms.size, horizon), basis=self.basis)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

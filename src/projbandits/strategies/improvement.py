@@ -11,7 +11,7 @@ from projbandits._checks import Array, integer
 from projbandits.arms import DecisionSet
 from projbandits.strategies.base import Choice, State
 from projbandits.strategies.belief import Moments
-from projbandits.strategies.ids import (
+from projbandits.strategies.information import (
     Believing,
     InformationDirected,
     Prospect,
@@ -106,7 +106,7 @@ class EIIDS(InformationDirected):
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does."""
-        return self.rule_of("eiids", arms)
+        return self.rule_of("improvement.eiids", arms)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -151,4 +151,4 @@ class EIRatio(Believing):
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does."""
-        return self.rule_of("eiratio", arms, float(self.horizon))
+        return self.rule_of("improvement.eiratio", arms, float(self.horizon))

@@ -10,7 +10,7 @@ import numpy as np
 from projbandits._checks import Array, integer
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.strategies.base import Choice, State
-from projbandits.strategies.ids import Believing
+from projbandits.strategies.information import Believing
 from projbandits.strategies.rule import CompiledRule
 from projbandits.subspace import Subspace
 
@@ -45,7 +45,7 @@ class ProjectedTS(Believing):
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does."""
-        return self.rule_of("thompson", arms)
+        return self.rule_of("thompson.thompson", arms)
 
     def shares(
         self, state: State, arms: FiniteArms, rng: np.random.Generator, draws: int = 1000

@@ -11,12 +11,17 @@ from typing import Any
 
 from numba import njit
 
+from projbandits.problems import Bernoulli, Gaussian, Uniform
+
 STRATEGIES = Path(__file__).parents[2] / "strategies"
 SOURCES = [*sorted(Path(__file__).parent.glob("*.py")), *sorted(STRATEGIES.glob("*.py"))]
 DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:12]
 """What the kernels are made of, the strategies' constants among it; see `bind`."""
 
 GAUSSIAN, UNIFORM, BERNOULLI = 0, 1, 2
+NOISES: dict[type, int] = {Gaussian: GAUSSIAN, Uniform: UNIFORM, Bernoulli: BERNOULLI}
+"""The kinds of noise that `observe` knows."""
+
 LANES = 8
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from scipy.special import lambertw
 
 from projbandits._checks import Array
+from projbandits.arms import Ball, Box, ConvexSet, Ellipsoid, EntropyBall
 
 ENTROPY, BALL, ELLIPSOID, BOX = 0, 1, 2, 3
 
@@ -44,6 +47,42 @@ class Region(NamedTuple):
     most: float
     roots: Array
     room: Array
+
+
+def _plain(arms: ConvexSet, kind: int, **parts: Any) -> Region:
+    d = arms.d
+    none = np.zeros(d)
+    empty: dict[str, Any] = {
+        "size": 0.0,
+        "center": none,
+        "lengths": none,
+        "axes": np.zeros((d, d)),
+        "most": 0.0,
+        "roots": none,
+        "room": np.empty((2, d)),
+    }
+    return Region(kind, **{**empty, **parts})
+
+
+def _entropy_region(arms: EntropyBall) -> Region:
+    most = 1.0 + lambertw(arms.bound + (arms.d - 1) / math.e).real
+    roots = np.full(len(arms.spanning_points) + 1, most)
+    return _plain(arms, ENTROPY, size=arms.bound, most=most, roots=roots)
+
+
+REGIONS: dict[type, Callable[[Any], Region]] = {
+    EntropyBall: _entropy_region,
+    Ball: lambda arms: _plain(arms, BALL, size=arms.radius, center=arms.center),
+    Ellipsoid: lambda arms: _plain(
+        arms,
+        ELLIPSOID,
+        center=arms.center,
+        lengths=arms.lengths,
+        axes=np.array(arms.axes, order="C"),
+    ),
+    Box: lambda arms: _plain(arms, BOX, center=arms.lower, lengths=arms.upper),
+}
+"""How each convex set becomes a region; a set that is not here has no compiled support points."""
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
@@ -152,7 +191,7 @@ def _entropy(region, c, x, slot):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def stretch(region, c, slot):  # type: ignore[no-untyped-def]
+def entropy_root(region, c, slot):  # type: ignore[no-untyped-def]
     """Return s, as x = exp(c s - 1) for the last support point in a slot; 0 if it is not such."""
     largest = 0.0
     if region.kind == ENTROPY:

@@ -1,4 +1,4 @@
-"""What compiled rules keep of a belief: its part inside of U, the noise, and draws."""
+"""What the compiled loops keep of a belief: its part inside of U, effects, the noise, and draws."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ ROUNDED = 1e-15
 class Inside(NamedTuple):
     """The belief in coordinates of U: B has an orthonormal basis of U as its columns.
 
+    Where arms have effects, the coordinates are those of the whole space.
+
     Parameters
     ----------
     basis : ndarray of shape (d, u)
@@ -34,6 +36,32 @@ class Inside(NamedTuple):
     places: Array
     within: Array
     across: Array
+
+
+class Own(NamedTuple):
+    """What is known of the arms' own effects; `strategies.effects` has the formulas.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (K,)
+        1 / (1 + n_j rho).
+    linear : ndarray of shape (K,)
+        |f_j|^2_{V^-1}, the squared width of the features' part.
+    pulls, sums : ndarray of shape (K,)
+        How often each arm was pulled, and the sum of what it returned.
+    scales : ndarray of shape (5,)
+        rho, sigma, the number of pulls, the sum of the squares of the returns, and lambda.
+    """
+
+    weights: Array
+    linear: Array
+    pulls: Array
+    sums: Array
+    scales: Array
+
+
+RATIO, NOISE, PULLS, SQUARES, PENALTY = 0, 1, 2, 3, 4
+"""The places in `Own.scales`."""
 
 
 class Room(NamedTuple):
@@ -60,13 +88,13 @@ class Room(NamedTuple):
     beyond: Array
 
 
-def inside(B: Array, X_T: Array, penalty: float) -> Inside:
+def inside_of(B: Array, X_T: Array, penalty: float) -> Inside:
     """Return the belief before any observation about the arms in the columns of X_T."""
     places = np.ascontiguousarray(B.T @ X_T)
     return Inside(np.ascontiguousarray(B), places, np.eye(B.shape[1]) / penalty, places / penalty)
 
 
-def ids_room(K: int, d: int, u: int) -> Room:
+def work_room(K: int, d: int, u: int) -> Room:
     """Return room for K arms and dim U = u."""
     return Room(
         np.zeros(K),
@@ -106,6 +134,66 @@ def cautious_noise(residual, n, inverse, penalty):  # type: ignore[no-untyped-de
         trace += inverse[a, a]
     free = max(n - (inverse.shape[0] - penalty * trace), LEAST_FREE)
     return math.sqrt(residual / free * (1.0 + CAUTION * math.sqrt(2.0 / free)))
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def quadratic(M, columns, row, out):  # type: ignore[no-untyped-def]
+    """Fill out with c_j^T M c_j for each column c_j; `row` is scratch.
+
+    As in `common.products`, four terms at a time spare most of the stores.
+    """
+    n, K = columns.shape[0], out.size
+    for j in range(K):
+        out[j] = 0.0
+    for a in range(n):
+        for j in range(K):
+            row[j] = M[a, a] * columns[a, j]
+        b = a + 1
+        while b + 4 <= n:
+            m0, m1, m2, m3 = M[a, b], M[a, b + 1], M[a, b + 2], M[a, b + 3]
+            for j in range(K):
+                two = m0 * columns[b, j] + m1 * columns[b + 1, j]
+                row[j] += 2.0 * (two + (m2 * columns[b + 2, j] + m3 * columns[b + 3, j]))
+            b += 4
+        while b < n:
+            twice = 2.0 * M[a, b]
+            for j in range(K):
+                row[j] += twice * columns[b, j]
+            b += 1
+        for j in range(K):
+            out[j] += row[j] * columns[a, j]
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def sigma_of(t, view, own):  # type: ignore[no-untyped-def]
+    """Return sigma at step t: as given, the first of the parameters, or as estimated."""
+    if own is not None:
+        return own.scales[NOISE]
+    if view.parameters[0] > 0.0:
+        return view.parameters[0]
+    return cautious_noise(view.residual[0], t - 1, view.inverse, view.parameters[1])
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def compare(h, view, own):  # type: ignore[no-untyped-def]
+    """Fill how far each arm is behind arm h, as `gaps`, and their differences and deviations.
+
+    Arms are columns: loops over arms are innermost and vectorise without reordering any sum. All
+    is in coordinates of U, since only differences there decide what is best.
+    """
+    inside, room = view.inside, view.room
+    beyond, gaps, deviations = room.beyond, room.gaps, room.deviations
+    for a in range(beyond.shape[0]):
+        origin = inside.places[a, h]
+        for j in range(gaps.size):
+            beyond[a, j] = inside.places[a, j] - origin
+    quadratic(inside.within, beyond, room.scratch, deviations)
+    if own is not None:
+        for j in range(gaps.size):
+            deviations[j] += own.scales[RATIO] * (own.weights[j] + own.weights[h])
+    for j in range(gaps.size):
+        gaps[j] = view.scores[h] - view.scores[j]
+        deviations[j] = math.sqrt(max(deviations[j], 0.0))
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)

@@ -110,11 +110,10 @@ class Believing(LinearStrategy):
         return Candidates(np.vstack([points, arms.basis()]), None)
 
     def rule_of(self, kernel: str, arms: DecisionSet, more: float = 0.0) -> CompiledRule:
-        """Return a kernel with its parameters: sigma or 0, lambda, one more, the normal numbers."""
+        """Return a kernel with its parameters: sigma or 0, lambda, and one more."""
         parameters = np.array([self.noise or 0.0, self.ridge, more])
-        if not isinstance(arms, FiniteArms):
-            parameters = np.concatenate([parameters, normal_table(arms.d).ravel()])
-        return CompiledRule(kernel, parameters, widths=True, inside=True)
+        plan = np.empty((0, 0)) if isinstance(arms, FiniteArms) else normal_table(arms.d)
+        return CompiledRule(kernel, parameters, plan, widths=True, inside=True)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -156,7 +155,7 @@ def two_actions(prospect: Prospect) -> tuple[int, float]:
     Examples
     --------
     >>> import numpy as np
-    >>> from projbandits.strategies.ids import Prospect, two_actions
+    >>> from projbandits.strategies.information import Prospect, two_actions
     >>> two_actions(Prospect(0, gaps=np.array([1.0, 3.0]), info=np.array([0.0, 2.0])))
     (1, 0.5)
     """

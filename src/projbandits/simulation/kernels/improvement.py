@@ -1,8 +1,4 @@
-"""Gaps and information of arms, as `strategies.improvement` and `strategies.directed` have them.
-
-Arms are columns: loops over arms are innermost and vectorise without reordering any sum. All is
-computed in coordinates of U (see `ids.Inside`), since only differences there decide what is best.
-"""
+"""Expected improvement in the compiled loops, as `strategies.improvement` has it."""
 
 from __future__ import annotations
 
@@ -11,65 +7,53 @@ import math
 import numpy as np
 from numba import njit
 
-from projbandits.strategies.directed import CERTAIN
-from projbandits.strategies.ids import TIE
+from projbandits.simulation.kernels.common import argmax, copy
+from projbandits.simulation.kernels.convex_loop import propose
+from projbandits.simulation.kernels.loops import loops
+from projbandits.simulation.kernels.posterior import RATIO, compare, quadratic, sigma_of
 from projbandits.strategies.improvement import SURE
+from projbandits.strategies.information import TIE
 
 NEGLIGIBLE = 80.0
 """u^2 beyond the least: its density is less than 1e-17 of the largest, below rounding."""
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def quadratic(M, columns, row, out):  # type: ignore[no-untyped-def]
-    """Fill out with c_j^T M c_j for each column c_j; `row` is scratch.
-
-    As in `common.products`, four terms at a time spare most of the stores.
-    """
-    n, K = columns.shape[0], out.size
-    for j in range(K):
-        out[j] = 0.0
-    for a in range(n):
-        for j in range(K):
-            row[j] = M[a, a] * columns[a, j]
-        b = a + 1
-        while b + 4 <= n:
-            m0, m1, m2, m3 = M[a, b], M[a, b + 1], M[a, b + 2], M[a, b + 3]
-            for j in range(K):
-                two = m0 * columns[b, j] + m1 * columns[b + 1, j]
-                row[j] += 2.0 * (two + (m2 * columns[b + 2, j] + m3 * columns[b + 3, j]))
-            b += 4
-        while b < n:
-            twice = 2.0 * M[a, b]
-            for j in range(K):
-                row[j] += twice * columns[b, j]
-            b += 1
-        for j in range(K):
-            out[j] += row[j] * columns[a, j]
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def _compare(h, scores, inside, room):  # type: ignore[no-untyped-def]
-    """Fill how far each arm is behind arm h, as `gaps`, and their differences and deviations."""
-    beyond = room.beyond
-    for a in range(beyond.shape[0]):
-        origin = inside.places[a, h]
-        for j in range(room.gaps.size):
-            beyond[a, j] = inside.places[a, j] - origin
-    quadratic(inside.within, beyond, room.scratch, room.deviations)
-    for j in range(room.gaps.size):
-        room.gaps[j] = scores[h] - scores[j]
-        room.deviations[j] = math.sqrt(max(room.deviations[j], 0.0))
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def improvement(h, sigma, scores, widths, inside, room):  # type: ignore[no-untyped-def]
+def improvement(h, sigma, view, own):  # type: ignore[no-untyped-def]
     """Fill the gaps and the information by expected improvement over the greedy arm h."""
-    _compare(h, scores, inside, room)
+    room, across = view.room, view.inside.across
+    info, told = room.info, room.scratch
+    compare(h, view, own)
     factor = promise(h, sigma, room)
-    weigh(room.info, room)
-    quadratic(room.matrix, inside.across, room.deviations, room.scratch)
-    for j in range(room.info.size):
-        room.info[j] = factor * max(room.scratch[j], 0.0) / (1.0 + widths[j])
+    weigh(info, room)
+    quadratic(room.matrix, across, room.deviations, told)
+    if own is not None:
+        add_effects(h, view, own)
+    for j in range(info.size):
+        info[j] = factor * max(told[j], 0.0) / (1.0 + view.squares[j])
+
+
+@njit(nogil=True, error_model="numpy")
+def add_effects(h, view, own):  # type: ignore[no-untyped-def]
+    """Add to what each arm tells of the others, in `scratch`, what it tells by its own effect."""
+    room, across, weights, ratio = view.room, view.inside.across, own.weights, own.scales[RATIO]
+    beyond, info, told, alone = room.beyond, room.info, room.scratch, room.deviations
+    own_h = ratio * weights[h]
+    tilt, total = 0.0, 0.0
+    for j in range(info.size):
+        alone[j] = 0.0
+    for a in range(beyond.shape[0]):  # how each arm's lead depends on its return, and on that of h
+        lean = 0.0
+        for j in range(info.size):
+            alone[j] += beyond[a, j] * across[a, j]
+            lean += info[j] * beyond[a, j]
+        tilt += lean * across[a, h]
+    for j in range(info.size):
+        total += info[j]
+    for j in range(info.size):
+        w, effect = weights[j], ratio * weights[j]
+        told[j] = w * w * told[j] + info[j] * effect * (2.0 * w * alone[j] + effect)
+    told[h] += own_h * (own_h * total - 2.0 * weights[h] * tilt)
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
@@ -150,61 +134,8 @@ def weigh(weights, room):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def directed(h, radius, scores, widths, inside, room):  # type: ignore[no-untyped-def]
-    """Fill the gaps and the information along the widest plausible difference from arm h.
-
-    `radius` is in units of the deviations here, which lack the factor sigma.
-    """
-    info, along = room.info, room.scratch
-    _compare(h, scores, inside, room)
-    w = widest(h, radius, room)
-    for z in range(info.size):
-        along[z] = 0.0
-    for a in range(room.beyond.shape[0]):
-        step = room.beyond[a, w]
-        for z in range(info.size):
-            along[z] += step * inside.across[a, z]
-    correlate(w, widths, room)
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def widest(h, radius, room):  # type: ignore[no-untyped-def]
-    """Add to the gaps what may be hidden, and return the plausible arm that differs most widely.
-
-    The deviations of arms that are not plausible, and of h, become zero.
-    """
-    gaps, deviations = room.gaps, room.deviations
-    deviations[h] = 0.0
-    delta, largest = 0.0, 0.0
-    for j in range(gaps.size):
-        above = radius * deviations[j] - gaps[j]
-        delta = max(delta, above)
-        if above >= 0.0:
-            largest = max(largest, deviations[j])
-        else:
-            deviations[j] = 0.0
-    for j in range(gaps.size):
-        gaps[j] += delta
-    w = 0
-    while deviations[w] < largest * (1.0 - TIE):
-        w += 1
-    return w
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def correlate(w, widths, room):  # type: ignore[no-untyped-def]
-    """Fill the information about arm w's difference, by its covariances in `scratch`."""
-    square = room.deviations[w] * room.deviations[w]
-    for z in range(room.info.size):
-        room.info[z] = 0.0
-        if square > 0.0:
-            along = room.scratch[z] * room.scratch[z]
-            room.info[z] = -math.log1p(-min(along / (square * (1.0 + widths[z])), CERTAIN))
-
-
-@njit(nogil=True, error_model="numpy", forceinline=True)
 def two_actions(h, room):  # type: ignore[no-untyped-def]
-    """Return j and p as `strategies.ids.two_actions` does."""
+    """Return j and p as `strategies.information.two_actions` does."""
     gaps, info, ratios, chances = room.gaps, room.info, room.scratch, room.deviations
     gap, known = gaps[h], info[h]
     alone = gap * gap / known if known > 0.0 else np.inf
@@ -242,3 +173,40 @@ def best_ratio(h, left, room):  # type: ignore[no-untyped-def]
     while ratios[j] < largest * (1.0 - TIE):
         j += 1
     return j
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def eiids(t, view, rng):  # type: ignore[no-untyped-def]
+    """Choose as `EIIDS.select` does."""
+    h = argmax(view.scores, view.lanes)
+    improvement(h, sigma_of(t, view, view.own), view, view.own)
+    j, p = two_actions(h, view.room)
+    return j if rng.random() < p else h
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def eiratio(t, view, rng):  # type: ignore[no-untyped-def]
+    """Choose as `EIRatio.select` does; the third parameter is the horizon."""
+    h = argmax(view.scores, view.lanes)
+    improvement(h, sigma_of(t, view, view.own), view, view.own)
+    return best_ratio(h, max(view.parameters[2] - t, 0.0), view.room)
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def eiids_point(t, view, rng, x):  # type: ignore[no-untyped-def]
+    """Choose as `EIIDS.select` does, on a convex set."""
+    propose(t, view)
+    copy(view.candidates[eiids(t, view, rng)], x)
+
+
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def eiratio_point(t, view, rng, x):  # type: ignore[no-untyped-def]
+    """Choose as `EIRatio.select` does, on a convex set."""
+    propose(t, view)
+    copy(view.candidates[eiratio(t, view, rng)], x)
+
+
+LOOPS = {
+    "eiids": loops("eiids", eiids, eiids_point),
+    "eiratio": loops("eiratio", eiratio, eiratio_point),
+}

@@ -10,8 +10,10 @@ import math
 import numpy as np
 from numba import njit
 
+from projbandits.simulation.arrays import FiniteWorld
 from projbandits.simulation.kernels.common import LANES, argmax, bind, direction, move, products
 from projbandits.simulation.kernels.philox import begin, normal, uniform
+from projbandits.simulation.kernels.tally import Tally, count
 
 NEGLIGIBLE = -math.log(1e-18)
 DEPTH = 70  # a block of 2^63 steps halves 63 times
@@ -68,7 +70,7 @@ def lead(scores, slopes, i):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def inside(c, low, high, low_open, high_open):  # type: ignore[no-untyped-def]
+def within(c, low, high, low_open, high_open):  # type: ignore[no-untyped-def]
     """Return whether c lies in the interval from low to high, without the ends that are open."""
     return not (c < low or c > high or (low_open and c == low) or (high_open and c == high))
 
@@ -80,12 +82,12 @@ def still(most, drift, q, low, high, low_open, high_open):  # type: ignore[no-un
     c = m drift / (1 + m q) then moves one way only, from 0 inside the interval, so the first step
     outside is found by bisection.
     """
-    if inside(most * drift / (1.0 + most * q), low, high, low_open, high_open):
+    if within(most * drift / (1.0 + most * q), low, high, low_open, high_open):
         return most, most * drift
     before, first = 0, most
     while first - before > 1:
         m = before + (first - before) // 2
-        if inside(m * drift / (1.0 + m * q), low, high, low_open, high_open):
+        if within(m * drift / (1.0 + m * q), low, high, low_open, high_open):
             before = m
         else:
             first = m
@@ -110,7 +112,7 @@ def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, nois
         if width == 1:
             m, S = end, T
             top -= 1
-            if not inside(S / (1.0 + m * q), low, high, low_open, high_open):
+            if not within(S / (1.0 + m * q), low, high, low_open, high_open):
                 break
             continue
         below = high * (1.0 + m * q) - S
@@ -139,35 +141,17 @@ def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, nois
 
 @njit(nogil=True, error_model="numpy")
 def play(  # type: ignore[no-untyped-def]
-    penalty,
-    learn,
-    aim_T,
-    basis,
-    scale,
-    exponent,
-    explorations,
-    means,
-    gaps,
-    return_gaps,
-    is_best,
-    sd,
-    noise,
-    coins,
-    steps,
-    stop,
-    out,
-    pulls,
-    totals,
-    inverse,
-    theta,
+    penalty, learn, aim_T, schedule, explorations, basis, world, noise, coins, tally, trace, stop
 ):
-    """Play one trial; fill `out` (3 x steps) with regret, return regret and best plays so far.
+    """Play one trial and fill `tally` and `trace`; a raised `stop` flag ends it where it is.
 
-    `explorations` holds the exploring steps, drawn beforehand, if exponent is negative. `pulls`,
-    `totals`, `inverse` and `theta` are filled too. A raised `stop` flag ends it where it is.
+    The schedule is min(1, scale / t^exponent), or, if its exponent is negative, `explorations`
+    holds the exploring steps, drawn beforehand.
     """
+    pulls, totals, inverse, theta = trace
+    scale, exponent = schedule
     K, d = learn.shape
-    horizon = steps[-1]
+    horizon = tally.steps[-1]
     scores = np.zeros(K)
     slopes = np.empty(K)
     v = np.empty(d)
@@ -181,8 +165,6 @@ def play(  # type: ignore[no-untyped-def]
         inverse[a, a] = 1.0 / penalty
     pulls[:] = 0
     totals[:] = 0.0
-    regret, return_regret, best_plays = 0.0, 0.0, 0
-    due = 0
     drawn = 0
     t = 1
     tau = 0
@@ -204,15 +186,15 @@ def play(  # type: ignore[no-untyped-def]
         q, p = direction(inverse, theta, learn[i], v)
         products(aim_T, v, slopes)
         if most == 1:
-            m, S = 1, means[i] - p + sd * normal(noise)
+            m, S = 1, world.means[i] - p + world.scale * normal(noise)
         else:
-            drift = means[i] - p
+            drift = world.means[i] - p
             low, high, low_open, high_open = lead(scores, slopes, i)
-            if sd == 0.0:
+            if world.scale == 0.0:
                 m, S = still(most, drift, q, low, high, low_open, high_open)
             else:
                 m, S = stretch(
-                    most, drift, sd, q, low, high, low_open, high_open, ends, sums, noise, stop
+                    most, drift, world.scale, q, low, high, low_open, high_open, ends, sums, noise, stop
                 )
         c = S / (1.0 + m * q)
         move(inverse, theta, c, m / (1.0 + m * q), v, u)
@@ -220,65 +202,30 @@ def play(  # type: ignore[no-untyped-def]
             scores[j] += c * slopes[j]
         pulls[i] += m
         totals[i] += S + m * p
-        while due < steps.size and steps[due] < t + m:
-            played = steps[due] - t + 1
-            out[0, due] = regret + gaps[i] * played
-            out[1, due] = return_regret + return_gaps[i] * played
-            out[2, due] = best_plays + (played if is_best[i] else 0)
-            due += 1
-        regret += gaps[i] * m
-        return_regret += return_gaps[i] * m
-        best_plays += m if is_best[i] else 0
+        count(tally, t, m, world.gaps[i], world.return_gaps[i], world.is_best[i])
         t += m
 
 
 def _events(  # type: ignore[no-untyped-def]
-    penalty,
-    learn,
-    aim_T,
-    basis,
-    scale,
-    exponent,
-    explorations,
-    means,
-    gaps,
-    return_gaps,
-    is_best,
-    sd,
-    key,
-    trials,
-    steps,
-    stop,
-    out,
-    pulls,
-    totals,
-    inverse,
-    theta,
+    penalty, learn, aim_T, schedule, explorations, basis, worlds, key, trials, steps, out, trace, stop
 ):
-    """Play trials one after another; each argument from `learn` on has a row a trial."""
+    """Play trials one after another; but for the schedule, each array has a row for each trial."""
+    means, gaps, return_gaps, is_best, noise, scale = worlds
+    pulls, totals, inverse, theta = trace
     for n in range(trials.size):
         play(
             penalty,
             learn[n],
             aim_T[n],
-            basis[n],
-            scale,
-            exponent,
+            schedule,
             explorations[n],
-            means[n],
-            gaps[n],
-            return_gaps[n],
-            is_best[n],
-            sd[n],
+            basis[n],
+            FiniteWorld(means[n], gaps[n], return_gaps[n], is_best[n], noise, scale[n]),
             begin(key, trials[n], NOISE),
             begin(key, trials[n], COINS),
-            steps,
+            Tally(np.zeros(2), np.zeros(2, np.int64), steps, out[n]),
+            (pulls[n], totals[n], inverse[n], theta[n]),
             stop,
-            out[n],
-            pulls[n],
-            totals[n],
-            inverse[n],
-            theta[n],
         )
 
 

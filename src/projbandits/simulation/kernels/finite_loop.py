@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array
 from projbandits.simulation.kernels.common import LANES, direction, move, observe, products
-from projbandits.simulation.kernels.ids import Inside, Room, ids_room, inside, move_inside
+from projbandits.simulation.kernels.posterior import (
+    Inside,
+    Own,
+    Room,
+    inside_of,
+    move_inside,
+    work_room,
+)
+from projbandits.simulation.kernels.tally import count
 
 
 class View(NamedTuple):
@@ -43,6 +51,9 @@ class View(NamedTuple):
         Room to work in.
     inside, room : Inside and Room
         The belief in coordinates of U and room to work in, only for a rule that says so.
+    own : Own or None
+        What is known of the arms' own effects, where they have any; scores and squares then
+        include them.
     """
 
     scores: Array
@@ -61,12 +72,17 @@ class View(NamedTuple):
     lanes: Array
     inside: Inside
     room: Room
+    own: Own | None
+
+
+Twice = tuple[Array, Array]
+"""A matrix and its transpose."""
 
 
 def finite_view(
     penalty: float,
-    learn: tuple[Array, Array],
-    aim: tuple[Array, Array],
+    learn: Twice,
+    aim: Twice,
     basis: NDArray[np.int64],
     parameters: Array,
     plan: Array,
@@ -74,8 +90,7 @@ def finite_view(
 ) -> View:
     """Return the view of a trial that is about to begin.
 
-    Arms come with their transposes; B has a basis of U, or no columns if the rule does not look
-    inside of it.
+    B has a basis of U, or no columns if the rule does not look inside of it.
     """
     K, d = learn[0].shape
     squares = np.zeros(K)
@@ -96,36 +111,19 @@ def finite_view(
         plan,
         np.empty(K),
         np.empty(LANES),
-        inside(B, learn[1], penalty),
-        ids_room(K, *B.shape) if B.size else ids_room(0, 0, 0),
+        inside_of(B, learn[1], penalty),
+        work_room(K, *B.shape) if B.size else work_room(0, 0, 0),
+        None,
     )
 
 
-def steps(  # type: ignore[no-untyped-def]
-    view,
-    room,
-    moved,
-    widths,
-    same,
-    recent,
-    wrong,
-    means,
-    gaps,
-    return_gaps,
-    is_best,
-    noise,
-    scale,
-    noise_rng,
-    rng,
-    checkpoints,
-    horizon,
-    stop,
-    out,
+def finite_steps(  # type: ignore[no-untyped-def]
+    view, room, moved, widths, same, tally, wrong, world, noise_rng, rng, horizon, stop
 ):
-    """Play one trial and fill `out` (3 x checkpoints); return the last share of best plays.
+    """Play one trial.
 
-    `room` (2 x d) and `moved` (K) are scratch, `recent` is False for as many steps as are counted.
-    If the rule returns a row that does not exist, `wrong` becomes step and row, and the trial ends.
+    `room` (2 x d) and `moved` (K) are scratch. If the rule returns a row that does not exist,
+    `wrong` becomes step and row, and the trial ends.
     """
     scores, squares, inverse, theta, learn = (
         view.scores,
@@ -136,12 +134,7 @@ def steps(  # type: ignore[no-untyped-def]
     )
     learn_T, aim_T, residual = view.learn_columns, view.aim_columns, view.residual
     v, u = room[0], room[1]
-    K, window = scores.size, recent.size
-    best_plays = 0
-    regret = 0.0
-    return_regret = 0.0
-    due = 0
-    slot = 0
+    K = scores.size
     for t in range(1, horizon + 1):
         if t % 4096 == 0 and stop[0]:
             break
@@ -149,7 +142,7 @@ def steps(  # type: ignore[no-untyped-def]
         if i < 0 or i >= K:  # before anything is read there
             wrong[0], wrong[1] = t, i
             break
-        observed = observe(noise, means[i], scale, noise_rng)
+        observed = observe(world.noise, world.means[i], world.scale, noise_rng)
         q, p = direction(inverse, theta, learn[i], v)
         w = 1.0 / (1.0 + q)
         c = (observed - p) * w
@@ -165,15 +158,4 @@ def steps(  # type: ignore[no-untyped-def]
                 squares[j] = max(squares[j] - w * moved[j] * moved[j], 0.0)
             if view.inside.basis.shape[1] > 0:
                 move_inside(view.inside, w, v, moved, u)
-        regret += gaps[i]
-        return_regret += return_gaps[i]
-        slot = slot + 1 if slot + 1 < window else 0
-        best_plays += int(is_best[i]) - int(recent[slot])
-        recent[slot] = is_best[i]
-        if t == checkpoints[due]:
-            out[0, due] = regret
-            out[1, due] = return_regret
-            out[2, due] = best_plays / min(t, window)
-            if due + 1 < checkpoints.size:
-                due += 1
-    return best_plays / min(horizon, window)
+        count(tally, t, 1, world.gaps[i], world.return_gaps[i], world.is_best[i])

@@ -7,7 +7,14 @@ import math
 import numpy as np
 from numba import njit
 
-from projbandits.simulation.kernels.ids import ROUNDED
+from projbandits.simulation.kernels.posterior import (
+    NOISE,
+    PENALTY,
+    PULLS,
+    RATIO,
+    ROUNDED,
+    SQUARES,
+)
 from projbandits.strategies.effects import (
     CAUTION,
     LEAN,
@@ -21,14 +28,11 @@ from projbandits.strategies.effects import (
 from projbandits.strategies.noise import CAUTION as HIGH
 from projbandits.strategies.noise import LEAST_FREE
 
-RATIO, NOISE, PULLS, SQUARES, PENALTY = 0, 1, 2, 3, 4
-"""The places of rho, sigma, the pulls, their squares and lambda in `EffectView.scales`."""
-
 
 @njit(nogil=True, error_model="numpy")
-def assemble(ratio, view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
+def assemble(ratio, learn, own, V, b):  # type: ignore[no-untyped-def]
     """Fill V and V theta-hat, and return the sum of s_i^2 / (1 + n_i rho)."""
-    d, learn, penalty = b.size, view.learn, view.scales[PENALTY]
+    d, pulls, sums, penalty = b.size, own.pulls, own.sums, own.scales[PENALTY]
     explained = 0.0
     for a in range(d):
         b[a] = 0.0
@@ -66,19 +70,19 @@ def factor(V):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, error_model="numpy")
-def likelihood(ratio, told_noise, view, pulls, sums, V, b):  # type: ignore[no-untyped-def]
+def likelihood(ratio, given, learn, own, V, b):  # type: ignore[no-untyped-def]
     """Return sigma^2 at rho = `ratio` and the log-likelihood, as `Effects` has them."""
-    d, n = b.size, view.scales[PULLS]
-    rest = view.scales[SQUARES] - ratio * assemble(ratio, view, pulls, sums, V, b)
+    d, n = b.size, own.scales[PULLS]
+    rest = own.scales[SQUARES] - ratio * assemble(ratio, learn, own, V, b)
     grown = factor(V)
     for a in range(d):
         for k in range(a):
             b[a] -= V[a, k] * b[k]
         b[a] /= V[a, a]
         rest -= b[a] * b[a]
-    rest = max(rest, TINY * view.scales[SQUARES])
-    for i in range(pulls.size):
-        grown += math.log(1.0 + pulls[i] * ratio)
+    rest = max(rest, TINY * own.scales[SQUARES])
+    for i in range(own.pulls.size):
+        grown += math.log(1.0 + own.pulls[i] * ratio)
     trace = 0.0
     for column in range(d):  # L^-1, column by column, in b
         for a in range(column, d):
@@ -87,40 +91,43 @@ def likelihood(ratio, told_noise, view, pulls, sums, V, b):  # type: ignore[no-u
                 b[a] -= V[a, k] * b[k]
             b[a] /= V[a, a]
             trace += b[a] * b[a]
-    free = max(n - d + view.scales[PENALTY] * trace, LEAST_FREE)
-    used = told_noise * told_noise if told_noise > 0.0 else rest / n
+    free = max(n - d + own.scales[PENALTY] * trace, LEAST_FREE)
+    used = given * given if given > 0.0 else rest / n
     fit = -0.5 * (n * math.log(used) + rest / used + grown)
     return rest / free * (1.0 + HIGH * math.sqrt(2.0 / free)), fit
 
 
 @njit(nogil=True, error_model="numpy")
-def refit(ridge, tau, told_noise, view, pulls, sums, V, b, fits):  # type: ignore[no-untyped-def]
-    """Estimate rho, sigma and lambda as `Effects.fitted` does; tau is negative if not known."""
-    scales = view.scales
+def refit(ridge, tau, given, learn, own, V, b, fits):  # type: ignore[no-untyped-def]
+    """Estimate rho, sigma and lambda as `Effects.fitted` does.
+
+    tau is negative, and the `given` sigma 0, if not known.
+    """
+    scales = own.scales
     if scales[SQUARES] == 0.0:
         return
-    sigma = told_noise
+    sigma = given
     if tau >= 0.0:
         ratio = 0.0
-        for _ in range(ROUNDS if told_noise <= 0.0 else 0):
+        for _ in range(ROUNDS if given <= 0.0 else 0):
             rho = ratio * ratio
-            sigma = math.sqrt(likelihood(rho, told_noise, view, pulls, sums, V, b)[0])
+            sigma = math.sqrt(likelihood(rho, given, learn, own, V, b)[0])
             sigma = max(sigma, tau / RATIOS[-1])
             ratio = tau / sigma
         ratio = tau / sigma
     else:
         for r in range(RATIOS.size):
             rho = RATIOS[r] * RATIOS[r]
-            fits[0, r], fits[1, r] = likelihood(rho, told_noise, view, pulls, sums, V, b)
+            fits[0, r], fits[1, r] = likelihood(rho, given, learn, own, V, b)
         variance = leaning(fits)
         ratio = fits[0, 0]
-        if told_noise <= 0.0:
+        if given <= 0.0:
             sigma = math.sqrt(variance)
     length = 0.0
-    for i in range(pulls.size):
+    for i in range(own.pulls.size):
         for a in range(b.size):
-            length += view.learn[i, a] * view.learn[i, a]
-    length /= pulls.size
+            length += learn[i, a] * learn[i, a]
+    length /= own.pulls.size
     alone = sigma * sigma * length * scales[PULLS] / scales[SQUARES]
     penalty = LOOSER * (min(ridge, alone) if alone > 0.0 else ridge)
     scales[PENALTY] = max(penalty, LEAST * length)

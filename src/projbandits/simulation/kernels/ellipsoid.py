@@ -1,6 +1,7 @@
-"""The point of a convex set with the largest optimistic score, found as `arms.convex` finds it.
+"""Optimism in the compiled loops, as `strategies.ellipsoid` has it.
 
-From each start we go to the support point x of a direction c, and on to the gradient g there. On
+The point of a convex set with the largest optimistic score is found as `arms.convex` finds it. From
+each start we go to the support point x of a direction c, and on to the gradient g there. On
 the entropy ball that map contracts slowly, and one step of Newton's on g(x(c)) = c is worth many of
 its own. Where the curvature says that Newton would not climb, or where it does not, we go on to g.
 """
@@ -15,8 +16,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
-from projbandits.simulation.kernels.common import copy
-from projbandits.simulation.kernels.support import stretch, support
+from projbandits.simulation.kernels.common import argmax, copy
+from projbandits.simulation.kernels.loops import loops
+from projbandits.simulation.kernels.support import entropy_root, support
 
 ENOUGH = 1e-10
 """A start is done when what it would still gain, against the height, is less than this."""
@@ -24,46 +26,13 @@ TOGETHER = 1e-2
 """Starts that Newton would send to within this much of each other, against |x|, are one."""
 
 
-class Search(NamedTuple):
-    """Room for the search; a row is a start.
-
-    Parameters
-    ----------
-    directions, points, gradients, goals : ndarray of shape (m, d)
-        The direction to try next, the point of the last, the gradient there, and where Newton
-        expects the maximum.
-    heights, ahead : ndarray of shape (m,)
-        The score of the point, and what Newton expects to gain; negative if it does not apply.
-    going : ndarray of shape (m,)
-        Whether to go on.
-    matrix, rows : ndarray of shape (d, d) and (5, d)
-        Room for Newton's step.
-    """
-
-    directions: Array
-    points: Array
-    gradients: Array
-    goals: Array
-    heights: Array
-    ahead: Array
-    going: NDArray[np.bool_]
-    matrix: Array
-    rows: Array
-
-
-def search_room(count: int, d: int) -> Search:
-    """Return room for a search from that many starts."""
-    return Search(
-        np.empty((count, d)),
-        np.empty((count, d)),
-        np.empty((count, d)),
-        np.empty((count, d)),
-        np.empty(count),
-        np.empty(count),
-        np.empty(count, np.bool_),
-        np.empty((d, d)),
-        np.empty((5, d)),
-    )
+@njit(nogil=True, error_model="numpy", forceinline=True)
+def optimistic(t, view, rng):  # type: ignore[no-untyped-def]
+    """Choose as `Ellipsoidal.select` does; the parameters are the radii of steps 1, 2, ..."""
+    radius = view.parameters[t - 1]
+    for j in range(view.scores.size):
+        view.scratch[j] = view.scores[j] + radius * math.sqrt(view.squares[j])
+    return argmax(view.scratch, view.lanes)
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
@@ -178,7 +147,7 @@ def _go(view, radius, k):  # type: ignore[no-untyped-def]
         height, width = _score(view.inverse, view.aim, radius, x, fresh)
     copy(fresh, g)
     search.heights[k] = height
-    s = stretch(region, c, k)
+    s = entropy_root(region, c, k)
     if s > 0.0 and width > 0.0 and radius > 0.0:
         search.ahead[k] = _newton(
             view.inverse,
@@ -264,3 +233,6 @@ def optimistic_point(t, view, rng, x):  # type: ignore[no-untyped-def]
     while search.heights[best] < top - 1e-9 * abs(top):
         best += 1
     copy(search.points[best], x)
+
+
+LOOPS = {"optimistic": loops("optimistic", optimistic, optimistic_point)}
