@@ -11,6 +11,7 @@ import numpy as np
 
 from projbandits._checks import Array
 from projbandits.arms import DecisionSet, FiniteArms
+from projbandits.schedules import Epsilon
 from projbandits.strategies import EIIDS, DirectedIDS, EIRatio, LinearStrategy, ProjectedTS
 from projbandits.strategies.ellipsoid import Ellipsoidal
 from projbandits.strategies.greedy import EpsilonGreedy
@@ -76,7 +77,7 @@ def rule_of(strategy: LinearStrategy, arms: DecisionSet, horizon: int) -> Compil
     if isinstance(strategy, Believing):
         return _believing(strategy, arms)
     assert isinstance(strategy, Ellipsoidal)
-    radii = _radii(strategy, arms.d, arms.size, horizon)
+    radii = _radii(strategy.radius_for, arms.d, arms.size, horizon)
     return CompiledRule(Ellipsoidal.select, radii, widths=True)
 
 
@@ -97,16 +98,28 @@ def _believing(strategy: Believing, arms: DecisionSet) -> CompiledRule:
     return CompiledRule(function, parameters, widths=True, inside=True)
 
 
-@lru_cache(maxsize=32)
 def epsilons(strategy: EpsilonGreedy, k: int, size: float, horizon: int) -> Array:
     """Return epsilon_1 to epsilon_horizon, each checked where the schedule is a user's."""
-    epsilon = strategy.epsilon_for(k, math.isfinite(size))
+    return _epsilons(strategy.epsilon_for, k, math.isfinite(size), horizon)
+
+
+# A method equals only that of the same object, while strategies that differ may be equal: `==` of
+# a dataclass does not see what a subclass adds.
+@lru_cache(maxsize=32)
+def _epsilons(epsilon_for: Callable[..., Epsilon], k: int, finite: bool, horizon: int) -> Array:
+    epsilon = epsilon_for(k, finite)
     return np.array([epsilon(t) for t in range(1, horizon + 1)])
 
 
 @lru_cache(maxsize=32)
-def _radii(strategy: Ellipsoidal, d: int, size: float, horizon: int) -> Array:
-    return np.array([strategy.radius_for(t, d, size) for t in range(1, horizon + 1)])
+def _radii(radius_for: Callable[..., float], d: int, size: float, horizon: int) -> Array:
+    return np.array([radius_for(t, d, size) for t in range(1, horizon + 1)])
+
+
+def forget_schedules() -> None:
+    """Forget the values of schedules and radii, to ask for them anew."""
+    _epsilons.cache_clear()
+    _radii.cache_clear()
 
 
 @lru_cache(maxsize=64)
