@@ -25,7 +25,7 @@ def run(spec: Spec, executor: Executor | None, store: Store | None, bar: Bar) ->
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(f"executor must be a concurrent.futures.Executor, got {executor!r}")
     chunks = [range(i, min(i + CHUNK, spec.trials)) for i in range(0, spec.trials, CHUNK)]
-    done = store.finished() if store is not None else {}
+    done = store.finished(chunks) if store is not None else {}
     for chunk in done:
         bar.advance(len(chunk) * len(spec.strategies) * spec.horizon)
     left = [chunk for chunk in chunks if chunk not in done]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,20 @@ class Record:
     return_regret: Array
     best_share: Array | None
     found_best: bool | None
+
+
+def stacked(records: list[list[Record]], name: str) -> Any:
+    """Return a field of all records as an array (trial, strategy, ...), or None if there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projbandits.simulation.records import Record, stacked
+    >>> stacked([[Record(np.zeros(3), np.zeros(3), None, None)] * 2], "regret").shape
+    (1, 2, 3)
+    """
+    rows = [[getattr(record, name) for record in trial] for trial in records]
+    return None if rows[0][0] is None else np.array(rows)
 
 
 def best_shares(was_best: NDArray[np.bool_], checkpoints: NDArray[np.int64]) -> tuple[Array, bool]:

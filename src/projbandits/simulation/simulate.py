@@ -14,11 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from projbandits._checks import integer
+from projbandits._identity import UnknownIdentityError
 from projbandits.problems import Problem
 from projbandits.results import Result
 from projbandits.simulation import engines, executors
 from projbandits.simulation.progress import Bar, Progress
-from projbandits.simulation.records import Record
+from projbandits.simulation.records import Record, stacked
+from projbandits.simulation.rules import forget_schedules
 from projbandits.simulation.spec import Spec, checked_steps, checked_strategies
 from projbandits.simulation.store import Store
 from projbandits.simulation.streams import stream
@@ -91,22 +93,29 @@ def simulate(
     names = tuple(engines.choose(engine, world, strategy) for strategy in chosen)
     spec = Spec(problem, chosen, names, trials, horizon, seed, steps)
     total = trials * len(chosen) * horizon
+    forget_schedules()  # what a schedule refers to may have changed since the last call
     with (
         nullcontext() if store is None else Store(store, spec) as kept,
         Progress(total, shown=progress)
         if isinstance(progress, bool)
         else nullcontext(progress) as bar,
     ):
+        known = _known_identities(spec)
         records = executors.run(spec, executor, kept, bar)
-    return _result(spec, records)
+    return _result(spec, records, known)
 
 
-def _result(spec: Spec, records: list[list[Record]]) -> Result:
+def _known_identities(spec: Spec) -> tuple[str, ...]:
+    try:
+        return spec.identities
+    except UnknownIdentityError:  # a store would refuse it
+        return ()
+
+
+def _result(spec: Spec, records: list[list[Record]], known: tuple[str, ...]) -> Result:
     def gather(name: str) -> Any:
-        rows = [[getattr(record, name) for record in trial] for trial in records]
-        if rows[0][0] is None:
-            return None
-        return np.array(rows).swapaxes(0, 1)
+        array = stacked(records, name)
+        return None if array is None else array.swapaxes(0, 1)
 
     return Result(
         strategies=spec.labels,
@@ -120,6 +129,7 @@ def _result(spec: Spec, records: list[list[Record]]) -> Result:
         problem=repr(spec.problem),
         horizon=spec.horizon,
         seed=spec.seed,
+        identities=known,
     )
 
 
