@@ -260,6 +260,8 @@ class Known(Lockable):
 def test_what_has_no_identity_is_refused_unless_it_says_what_counts() -> None:
     with pytest.raises(UnknownIdentityError, match=r"a _thread\.lock cannot be .*__identity__"):
         identity(Lockable(1.0))
+    with pytest.raises(UnknownIdentityError, match=r"a numpy\.ufunc cannot be told"):
+        identity(np.frompyfunc(made(0.1), 1, 1))
     assert identity(Known(1.0)) == identity(Known(1.0))
     assert identity(Known(1.0)) != identity(Known(2.0))
 

@@ -111,8 +111,10 @@ def _made_of(value: Any) -> tuple[str, Iterable[Any]]:
         return "number", [np.array(value)]
     if kind is ModuleType:
         return "module", [value.__name__]
-    if isinstance(value, type | FunctionType) and _known_by_name(value):
-        return "name", [value.__module__, value.__qualname__]
+    if isinstance(value, type | FunctionType):
+        module, name = value.__module__, value.__qualname__
+        if _is_named(value, module, name):
+            return "name", [module, name]
     if isinstance(value, type):
         return "class", [value.__bases__, _namespace(value)]
     if kind is FunctionType:
@@ -131,10 +133,9 @@ def _made_of(value: Any) -> tuple[str, Iterable[Any]]:
     about = [kind.__module__, kind.__qualname__]
     if HOOK in vars(kind):
         return "object", [*about, getattr(value, HOOK)()]
+    if kind.__module__.startswith(("functools", "numba.")) and hasattr(value, "__wrapped__"):
+        return "wrapped", [*about, value.__wrapped__, getattr(value, "targetoptions", None)]
     if _installed(kind.__module__):
-        wrapped = getattr(value, "__wrapped__", None)
-        if callable(value) and isinstance(wrapped, FunctionType):  # cached, or compiled by numba
-            return "wrapped", [*about, wrapped, getattr(value, "targetoptions", None)]
         for name, other in getattr(sys.modules.get(kind.__module__), "__dict__", {}).items():
             if other is value:  # such as the generator that numpy.random falls back on
                 return "name", [*about, name]
@@ -147,13 +148,13 @@ def _copied(value: Any) -> Iterable[Any]:
     try:
         registered: Any = copyreg.dispatch_table.get(kind)
         reduced = value.__reduce_ex__(4) if registered is None else registered(value)
+        if isinstance(reduced, str):  # what is built in goes by its name
+            return [kind.__qualname__, _home(value, reduced), reduced]
     except Exception as error:
         raise UnknownIdentityError(
             f"a {kind.__module__}.{kind.__qualname__} cannot be told from another by its content: "
             f"give the class that holds it a method {HOOK} that returns what counts"
         ) from error
-    if isinstance(reduced, str):  # what is built in goes by its name
-        return [kind.__qualname__, getattr(value, "__module__", None), reduced]
     make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
     if isinstance(state, dict):
         state = _without_caches(kind, state)
@@ -209,14 +210,21 @@ def _referred(code: CodeType, names: dict[str, Any]) -> Iterator[tuple[str, Any]
             yield from _referred(constant, names)
 
 
-def _known_by_name(value: Any) -> bool:
-    """Tell whether a class or function is one of an installed package, which its name finds."""
-    found: Any = sys.modules.get(value.__module__ or "")
-    if found is None or not _installed(found.__name__):
-        return False
-    for name in value.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return found is value
+def _home(value: Any, name: str) -> str:
+    """Return the installed package that has something under a name, the first of several."""
+    modules = [*sys.modules.items()]
+    found = {key for key, module in modules if getattr(module, "__dict__", {}).get(name) is value}
+    own = getattr(value, "__module__", None)
+    homes = {key for key in found if _installed(key)}
+    return own if own in homes else min(key.partition(".")[0] for key in homes)
+
+
+def _is_named(value: Any, module: str, name: str) -> bool:
+    """Tell whether something is what a name stands for in an installed module."""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found is value and _installed(module)
 
 
 def _installed(module: str) -> bool:

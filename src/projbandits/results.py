@@ -343,7 +343,8 @@ class Result:
             result = cls._of(table, about)
         except UNREADABLE as error:
             raise ValueError(
-                f"path must be a saved result, {str(path)!r} {error}: use a copy, or simulate again"
+                f"path must be a saved result, {str(path)!r} {error}: use a copy, or delete it and "
+                "simulate again"
             ) from error
         if not verified:
             warnings.warn(

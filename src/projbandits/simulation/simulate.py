@@ -65,8 +65,8 @@ def simulate(
         Show a progress bar, where the output is a terminal; or tell one of your own.
     store : path, optional
         A folder to keep finished trials in. The same call again continues where it stopped,
-        however it was stopped; a folder that holds another simulation, or that another run is
-        writing to, is refused.
+        however it was stopped. A folder that another run is writing to, or that holds another
+        simulation, is refused: other numbers or code make another one, whatever the labels.
 
     Returns
     -------

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from projbandits._files import UNFINISHED, read_json, remove_leftovers, write_json
+from projbandits._identity import UnknownIdentityError
 from projbandits._locks import locked, unwritable
 from projbandits._parquet import UNREADABLE, read_table, write_table
 from projbandits._version import __version__
@@ -37,7 +38,10 @@ class Store:
 
     def __init__(self, path: str | os.PathLike[str], spec: Spec) -> None:
         self.path = Path(path)
-        self.about = _about(spec)
+        try:
+            self.about = _about(spec)
+        except UnknownIdentityError as error:
+            raise ValueError(f"store could not know this simulation again: {error}") from error
         self.trials = spec.trials
 
     def __enter__(self) -> Store:
