@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import projbandits as pb
 from projbandits.arms import ConvexSet
 from projbandits.ridge import Ridge
-from projbandits.simulation import compiled
-from projbandits.simulation.kernels.convex import convex_view
-from projbandits.simulation.kernels.optimism import optimistic_point
+from projbandits.simulation.kernels.convex_loop import convex_view
+from projbandits.simulation.kernels.ellipsoid import optimistic_point
+from projbandits.simulation.kernels.support import REGIONS
 from projbandits.strategies.belief import Optimism
 from projbandits.testing import check_decision_set
 from tests import naive
@@ -237,7 +237,7 @@ def test_the_compiled_search_ends_where_repeated_support_points_do(kind: str, d:
             1.0,
             region.basis(),
             region.spanning_points,
-            compiled._region(region),
+            REGIONS[type(region)](region),
             np.array([score.radius]),
             np.empty((0, 0)),
             pb.Subspace(np.eye(d)),

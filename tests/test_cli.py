@@ -117,6 +117,23 @@ def test_a_folder_that_holds_something_else_is_refused_and_stays_as_it_is(plan: 
     assert contents(thesis) == {"summary.csv": b"mine"}
 
 
+def test_an_edited_plan_with_the_same_label_is_another_one(plan: Path) -> None:
+    text = """
+trials = 4
+horizon = 20
+strategies = ["GENTRY"]
+problem = {name="random_theta", u=1, arms={name="FiniteArms", X=[[1, 0], [0, 2], [1, 1]]}}
+"""
+    plan.write_text(text)
+    out = plan.parent / "out"
+    assert call("simulate", plan, "--out", out).exit_code == 0
+    before = contents(out)
+    plan.write_text(text.replace("[0, 2]", "[0, 20]"))
+    said = refused("simulate", plan, "--out", out)
+    assert "its problem has the same label, but other numbers" in said
+    assert contents(out) == before
+
+
 def test_a_folder_that_cannot_be_written_to_is_refused(plan: Path) -> None:
     # Below a file: not even the superuser can make a folder there.
     said = refused("simulate", plan, "--out", plan / "out")

@@ -15,12 +15,12 @@ import projbandits as pb
 from projbandits.arms import ConvexSet
 from projbandits.problems import Bernoulli, Problem, Uniform
 from projbandits.simulation import compiled, engines, events, executors
-from projbandits.simulation.kernels.events import DEPTH, still, stretch
+from projbandits.simulation.arrays import Arrays
+from projbandits.simulation.kernels.event_loop import DEPTH, still, stretch
 from projbandits.simulation.kernels.philox import begin, normal, uniform
-from projbandits.simulation.kernels.support import support
+from projbandits.simulation.kernels.support import REGIONS, support
 from projbandits.simulation.request import Spec
 from projbandits.simulation.streams import key, stream
-from projbandits.simulation.arrays import Tables
 from projbandits.strategies import LinearStrategy
 from projbandits.strategies.belief import Moments
 from projbandits.strategies.information import Prospect
@@ -110,7 +110,7 @@ def test_compiled_plays_the_same_points_as_reference(name: str) -> None:
 def test_compiled_support_points_are_those_of_the_set(name: str) -> None:
     arms = CONVEX[name].world(np.random.default_rng(0)).arms
     assert isinstance(arms, ConvexSet)
-    region = compiled._region(arms)
+    region = REGIONS[type(arms)](arms)
     rng = np.random.default_rng(1)
     x = np.empty(arms.d)
     for i in range(2000):
@@ -174,8 +174,9 @@ def test_a_stretch_ends_when_and_where_a_walk_step_by_step_does(
 ) -> None:
     # 4,000 stretches by halving against 4,000 by single steps: pulls and sums, level 1e-4 each.
     one, other = begin(key(1), 0, 0), np.random.default_rng(2)
-    rest = False, False, np.empty(DEPTH, np.int64), np.empty(DEPTH), one, flag()
-    skips = np.array([stretch(most, drift, sd, q, low, high, *rest) for _ in range(4000)])
+    interval = low, high, False, False
+    rest = np.empty(DEPTH, np.int64), np.empty(DEPTH), one, flag()
+    skips = np.array([stretch(most, drift, sd, q, interval, *rest) for _ in range(4000)])
     steps = np.array([naive.stretch(most, drift, sd, q, low, high, other) for _ in range(4000)])
     assert (steps[:, 0] < most).mean() > 0.05  # some leave early, or there is nothing to see
     for column in (0, 1):
@@ -274,7 +275,7 @@ def test_without_noise_a_stretch_ends_where_single_steps_do(
     for is_open in (False, True):
         last = np.nextafter(end, 0.0) if is_open else end
         expected = naive.stretch(most, drift, 0.0, 0.25, -last, last, np.random.default_rng(0))
-        assert still(most, drift, 0.25, -end, end, is_open, is_open) == expected
+        assert still(most, drift, 0.25, (-end, end, is_open, is_open)) == expected
 
 
 @pytest.mark.parametrize("strategy", [pb.GENTRY(), pb.CURSE(), pb.REGRET(alpha=5.0)], ids=repr)
@@ -285,7 +286,7 @@ def test_arms_that_are_level_without_noise_are_not_walked_step_by_step(strategy:
     stop = flag()
     late = Timer(60, stop.fill, [1])  # a walk would take hours; cut short it is seen all the same
     late.start()
-    _, trace = events.run({0: world}, strategy, np.array([horizon]), horizon, 0, stop)
+    _, trace = events.run({0: world}, strategy, np.array([horizon]), 0, stop)
     late.cancel()
     assert trace.pulls.sum() == horizon
     assert trace.pulls[0, 1:].max() < 1000  # a tie goes to the first
@@ -299,16 +300,16 @@ def test_a_raised_flag_stops_events_while_they_are_played() -> None:
     stop = flag()
     raising = Timer(0.3, stop.fill, [1])
     raising.start()
-    records = executors.run_chunk(spec, range(2), stop)
+    (records,) = executors.run_chunk(spec, range(2), stop)
     raising.join()
-    for (record,) in records:
-        assert record.regret[-1] == 0.0  # never came there
-    assert records[0][0].regret[0] > 0.0  # but began
+    assert (records.regret[:, -1] == 0.0).all()  # never came there
+    assert records.regret[0, 0] > 0.0  # but began
 
 
 def test_a_raised_flag_stops_within_a_stretch_and_a_schedule() -> None:
-    rest = False, False, np.empty(DEPTH, np.int64), np.empty(DEPTH), begin(key(1), 0, 0)
-    assert stretch(100, 0.0, 1.0, 0.1, -1.0, 1.0, *rest, flag(raised=True)) == (0, 0.0)
+    interval = -1.0, 1.0, False, False
+    rest = np.empty(DEPTH, np.int64), np.empty(DEPTH), begin(key(1), 0, 0), flag(raised=True)
+    assert stretch(100, 0.0, 1.0, 0.1, interval, *rest) == (0, 0.0)
     rng = np.random.default_rng(0)
     assert events._exploring_steps(always, 100, rng, flag(raised=True)) == []
     assert events._exploring_steps(always, 100, rng, flag()) != []
@@ -332,7 +333,7 @@ def test_a_schedule_that_increases_late_is_refused(schedule: Any) -> None:
 def test_a_schedule_may_become_too_small_to_jump_by() -> None:
     world = FINITE["twins"].world(np.random.default_rng(0))
     strategy = pb.GENTRY(schedule=lambda t: 1e-320)
-    _, trace = events.run({0: world}, strategy, np.array([9]), 9, 0, flag())
+    _, trace = events.run({0: world}, strategy, np.array([9]), 0, flag())
     assert trace.pulls.sum() == 9
 
 
@@ -395,13 +396,13 @@ def test_the_belief_is_the_ridge_solution_of_the_pulls(
 ) -> None:
     for trial in range(5):
         world = pb.problems.random_arms().world(stream(0, trial, "world"))
-        tables = Tables(world)
+        arrays = Arrays(world)
         steps = np.array([horizon])
         assert isinstance(strategy, pb.GENTRY | pb.REGRET)
-        _, traces = events.run({trial: world}, strategy, steps, horizon, 0, flag())
+        _, traces = events.run({trial: world}, strategy, steps, 0, flag())
         trace = events.Trace(*(rows[0] for rows in traces))
         assert trace.pulls.sum() == horizon
-        learn = (tables.whole if strategy.learns_on == "arm" else tables.projected)[0]
+        learn = (arrays.whole if strategy.learns_on == "arm" else arrays.projected)[0]
         V = np.eye(10) + (learn.T * trace.pulls) @ learn
         theta = np.linalg.solve(V, learn.T @ trace.totals)
         exact = np.linalg.inv(V)

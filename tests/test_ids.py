@@ -9,11 +9,11 @@ import pytest
 
 import projbandits as pb
 from projbandits._checks import Array
-from projbandits.simulation.kernels.prospects import hidden
+from projbandits.simulation.kernels.improvement import hidden
 from projbandits.strategies.belief import Moments
 from projbandits.strategies.directed import directed
-from projbandits.strategies.information import Prospect, two_actions
 from projbandits.strategies.improvement import improvement
+from projbandits.strategies.information import Prospect, two_actions
 from projbandits.strategies.noise import cautious_noise
 from tests import naive
 

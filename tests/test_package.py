@@ -33,10 +33,10 @@ def test_every_public_name_is_documented() -> None:
 def test_a_second_process_finds_its_kernels_on_disk() -> None:
     code = """
 import numpy as np, projbandits as pb
-from projbandits.simulation.kernels import rules
-from projbandits.simulation.kernels.events import events
+from projbandits.simulation.kernels.ellipsoid import LOOPS
+from projbandits.simulation.kernels.event_loop import events
 pb.simulate(pb.problems.random_arms(), [pb.GENTRY(), pb.UE()], trials=1, horizon=5, progress=False)
-for kernel in (rules.optimistic_steps, events):
+for kernel in (LOOPS["optimistic"]["finite"], events):
     print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()))
 """
     outputs = [

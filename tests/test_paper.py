@@ -13,6 +13,7 @@ import pytest
 
 import projbandits as pb
 from projbandits import statistics, theory
+from projbandits._locks import locked
 from projbandits.paper import CLAIMS, FIGURES, Claim, Condition, reproduce
 from projbandits.paper import experiments as e
 from projbandits.paper.checks import (
@@ -299,15 +300,50 @@ def test_the_time_of_each_experiment_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_damaged_manifest_is_named(tmp_path: Path) -> None:
-    for content in ("", "[]", "{}"):
-        (tmp_path / "reproduction.json").write_text(content)
-        with pytest.raises(ValueError, match=r"cannot be read, .*reproduction\.json': delete it"):
-            reproduce(["fig-a"], out=tmp_path, **SMALL)
+    reproduce(["fig-a"], out=tmp_path / "whole", **SMALL)
+    written = (tmp_path / "whole" / "reproduction.json").read_text()
+    (tmp_path / "out").mkdir()
+    manifest = tmp_path / "out" / "reproduction.json"
+    for content in ("", "[]", "{}", written.replace("numpy", "numpi")):
+        manifest.write_text(content)
+        with pytest.raises(ValueError, match=r"be read: .*reproduction\.json' .*; delete it and"):
+            reproduce(["fig-a"], out=manifest.parent, **SMALL)
 
 
 def test_a_run_killed_at_its_beginning_leaves_a_folder_that_can_be_used(tmp_path: Path) -> None:
     (tmp_path / ".unfinished-reproduction.json-123").write_text("{")
     assert reproduce(["fig-a"], out=tmp_path, **SMALL).report.is_file()
+    (tmp_path / "data" / ".unfinished-setting-b.parquet-123").write_text("")
+    reproduce(["fig-a"], out=tmp_path, **SMALL)
+    assert not list(tmp_path.rglob(".unfinished-*"))
+
+
+def test_a_folder_that_another_run_writes_to_is_refused(tmp_path: Path) -> None:
+    with (
+        locked(tmp_path, "out"),
+        pytest.raises(ValueError, match=r"out '.*' is in use by another run"),
+    ):
+        reproduce(["fig-a"], out=tmp_path, **SMALL)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_of_another_experiment_size_or_seed_is_noticed(tmp_path: Path) -> None:
+    reproduce(["fig-a"], out=tmp_path, **SMALL)
+    file = tmp_path / "data" / "setting-a.parquet"
+    whole = Result.load(file)
+    steps = e.SETTING_A.checkpoints(60)
+    for experiment, changes in (
+        (e.SETTING_A, {"seed": 1}),
+        (e.SETTING_A, {"trials": 5}),
+        (e.SETTING_A, {"checkpoints": steps[1:]}),
+        (e.SETTING_B, {}),  # the same strategies in other worlds
+    ):
+        options = {**SMALL, "checkpoints": steps, **changes}
+        pb.simulate(experiment.problem(), experiment.strategies, **options).save(file)
+        with pytest.raises(ValueError, match=r"setting-a\.parquet' is not setting-a of these"):
+            reproduce(["fig-a"], out=tmp_path, **SMALL)
+    whole.save(file)
+    reproduce(["fig-a"], out=tmp_path, executor=Tired(0), **SMALL)
 
 
 def test_a_run_killed_between_its_files_is_made_whole(tmp_path: Path) -> None:

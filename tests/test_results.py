@@ -1,5 +1,6 @@
 """`Result`: summaries, frames and files."""
 
+import json
 from pathlib import Path
 from typing import Any, cast
 
@@ -7,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from projbandits.simulation.request import identities
 from scipy import stats
 
 import projbandits as pb
@@ -145,8 +147,54 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="must be a saved result"):
         pb.Result.load(tmp_path / "text")
     pq.write_table(pa.table({"x": [1]}), tmp_path / "other")
-    with pytest.raises(ValueError, match=r"format 1, .* has format None"):
+    with pytest.raises(ValueError, match=r"other' has format None, not 2: use a copy"):
         pb.Result.load(tmp_path / "other")
+    with pytest.raises(ValueError, match="is a folder"):
+        pb.Result.load(tmp_path)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        pb.Result.load(tmp_path / "nowhere")
+
+
+def without_checksum(path: Path, **changes: Any) -> None:
+    """Write a result as the first format did, with changes to what it says of itself."""
+    RESULT.save(path)
+    table = pq.read_table(path)
+    about = {**json.loads(table.schema.metadata[b"projbandits"]), "format": 1, **changes}
+    del about["identities"]
+    metadata = {**table.schema.metadata, b"projbandits": json.dumps(about).encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+
+
+def test_results_of_the_first_format_are_read_with_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "old"
+    without_checksum(path)
+    with pytest.warns(UserWarning, match=r"old' was saved without a checksum"):
+        loaded = pb.Result.load(path)
+    assert np.array_equal(loaded.regret, RESULT.regret)
+    assert loaded.identities == ()
+    assert loaded.only("GENTRY()").identities == ()
+    for changes in (
+        {"format": 2},
+        {"shape": [4, 7, 4]},
+        {"shape": [2, 14, 3]},
+        {"shape": [84]},
+        {"shape": None},
+        {"strategies": ["GENTRY()"]},
+        {"found_best": [[True]]},
+        {"engines": None},
+    ):
+        without_checksum(path, **changes)
+        with pytest.raises(ValueError, match=r"must be a saved result, .*old' .*: use a copy"):
+            pb.Result.load(path)
+
+
+def test_a_result_says_of_what_it_is(tmp_path: Path) -> None:
+    problem = pb.problems.random_arms(d=3, arms=5, u=1)
+    assert RESULT.identities[0] != RESULT.identities[1]
+    part = RESULT.only("UE(alpha=0.5)", "GENTRY()")
+    assert part.identities == identities(problem, [pb.UE(alpha=0.5), pb.GENTRY()])
+    part.save(tmp_path / "part")
+    assert pb.Result.load(tmp_path / "part").identities == part.identities
 
 
 def test_bad_questions_are_named() -> None:

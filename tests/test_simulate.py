@@ -11,7 +11,7 @@ import pytest
 import projbandits as pb
 from projbandits.simulation import executors
 from projbandits.simulation.progress import Progress
-from projbandits.simulation.records import best_shares
+from projbandits.simulation.records import Questions
 from projbandits.simulation.request import Spec
 from projbandits.simulation.streams import stream
 
@@ -71,13 +71,19 @@ def test_regret_is_the_sum_of_the_gaps_of_the_arms_played() -> None:
 
 
 def test_the_window_of_the_best_share_is_two_hundred_steps() -> None:
-    was_best = np.zeros(1000, dtype=np.bool_)
-    was_best[500:] = True
-    shares, found = best_shares(was_best, np.array([500, 600, 680, 681, 700, 1000]))
-    np.testing.assert_allclose(shares, [0, 0.5, 0.9, 0.905, 1, 1])
-    assert found
-    assert not best_shares(was_best[:680], np.array([680]))[1]
-    assert best_shares(was_best[:681], np.array([681]))[1]
+    # A best arm is played from step 501 on.
+    for horizon, checkpoints, expected in (
+        (1000, [500, 600, 680, 681, 700, 1000], [0, 0.5, 0.9, 0.905, 1, 1]),
+        (680, [680], [0.9]),
+        (681, [681], [0.905]),
+    ):
+        questions = Questions(np.array(checkpoints), horizon)
+        plays = np.maximum(questions.steps - 500.0, 0.0)
+        records = questions.records(np.array([[plays, plays, plays]]), finite=True)
+        assert records.best_share is not None
+        assert records.found_best is not None
+        np.testing.assert_allclose(records.best_share[0], expected)
+        assert records.found_best.tolist() == [horizon > 680]
 
 
 def test_the_first_trials_do_not_depend_on_how_many_there_are() -> None:

@@ -3,22 +3,28 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import projbandits as pb
+from projbandits import _locks
 from projbandits._files import UNFINISHED
+from projbandits._parquet import read_table
 from projbandits.simulation import engines, executors, store
 from projbandits.simulation.progress import Progress
 from projbandits.simulation.request import Spec
+from tests import attacks
 
 PROBLEM = pb.problems.random_arms(d=4, arms=8, u=2)
 STRATEGIES = [pb.GENTRY(), pb.UE()]
@@ -157,7 +163,7 @@ def test_a_file_system_without_locks_is_no_obstacle(
     def flock(folder: int, operation: int) -> None:
         raise OSError(errno.EBADF, "no locks here")
 
-    monkeypatch.setattr(store.fcntl, "flock", flock)
+    monkeypatch.setattr(_locks.fcntl, "flock", flock)
     assert same(run(store=tmp_path), run())
 
 
@@ -170,19 +176,197 @@ def test_instances_with_other_numbers_are_other_simulations(tmp_path: Path) -> N
         run(problem=other, store=tmp_path)
 
 
-def test_foreign_folders_nameless_schedules_and_damaged_parts_are_named(tmp_path: Path) -> None:
+def test_a_set_with_other_numbers_and_the_same_label_is_another_simulation(tmp_path: Path) -> None:
+    A = np.vstack([np.eye(2), -np.eye(2)])
+    for i, (one, other) in enumerate(
+        [
+            (pb.FiniteArms(np.eye(2)), pb.FiniteArms(9 * np.eye(2))),
+            (pb.Polytope(A, np.ones(4)), pb.Polytope(A, 9 * np.ones(4))),
+        ]
+    ):
+        problems = [pb.problems.random_theta(arms, u=1) for arms in (one, other)]
+        assert repr(problems[0]) == repr(problems[1])
+        size: dict[str, Any] = {"trials": 2, "horizon": 5, "strategies": pb.GENTRY()}
+        run(problem=problems[0], store=tmp_path / str(i), **size)
+        with pytest.raises(ValueError, match="its problem has the same label, but other numbers"):
+            run(problem=problems[1], store=tmp_path / str(i), **size)
+
+
+def test_an_edited_schedule_is_another_simulation_and_one_without_a_name_is_known(
+    tmp_path: Path,
+) -> None:
+    def strategy(rate: float) -> pb.GENTRY:
+        return pb.GENTRY(schedule=lambda t: rate / t)
+
+    one = run(strategies=strategy(0.5), store=tmp_path)
+    assert same(run(strategies=strategy(0.5), store=tmp_path), one)
+    with pytest.raises(ValueError, match=r"its GENTRY\(schedule=.* has the same label, but other"):
+        run(strategies=strategy(0.25), store=tmp_path)
+
+
+def test_what_cannot_be_told_apart_later_is_refused_only_where_it_is_kept(tmp_path: Path) -> None:
+    lock = threading.Lock()
+    strategy = pb.GENTRY(schedule=lambda t: 0.1 if lock.locked() else 0.5)
+    with pytest.raises(
+        ValueError, match=r"store could not .* a _thread\.lock cannot be told .*__identity__"
+    ):
+        run(store=tmp_path / "new", strategies=strategy)
+    assert not (tmp_path / "new").exists()
+    assert run(strategies=strategy).identities == ()
+
+
+class Calm(pb.GENTRY):
+    """A schedule by an attribute that is no field, so that `==` does not see it."""
+
+    def __init__(self, calm: float) -> None:
+        super().__init__()
+        object.__setattr__(self, "calm", calm)
+
+    def epsilon_for(self, k: int, finite: bool) -> Any:
+        return lambda t: self.calm / t  # type: ignore[attr-defined]
+
+    def __repr__(self) -> str:
+        return f"Calm({self.calm})"  # type: ignore[attr-defined]
+
+
+RATE = 0.9
+
+
+def by_rate(t: int) -> float:
+    return RATE / t
+
+
+def test_strategies_that_compare_equal_keep_their_own_schedules(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def final(*strategies: Any) -> Any:
+        return run(strategies=strategies, engine="compiled", trials=4).regret
+
+    assert Calm(0.1) == Calm(1.0)
+    one, other = final(Calm(0.1), Calm(1.0))
+    assert not np.array_equal(one, other)
+    assert np.array_equal(final(Calm(1.0))[0], other)
+    changing = pb.GENTRY(schedule=by_rate)
+    before = final(changing)
+    monkeypatch.setattr(sys.modules[__name__], "RATE", 0.1)
+    assert not np.array_equal(final(changing), before)
+
+
+def test_foreign_folders_and_damaged_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(ValueError, match="holds other files"):
         run(store=tmp_path)
-    with pytest.raises(ValueError, match="a function with a name"):
-        run(store=tmp_path / "new", strategies=pb.GENTRY(schedule=lambda t: 0.1))
-    run(store=tmp_path / "good")
-    part = next((tmp_path / "good").glob("part-*"))
-    part.write_bytes(b"rubbish")
-    with pytest.raises(ValueError, match=r"cannot be read.*delete it and run again"):
-        run(store=tmp_path / "good")
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
+    good = tmp_path / "good"
+    run(store=good)
+    part = next(good.glob("part-*"))
+    (good / "part-of-something.parquet").write_text("of no interest")
+    for content in (b"rubbish", b"", part.read_bytes()[:-1]):
+        part.write_bytes(content)
+        with pytest.raises(ValueError, match=rf"{part.name}' is no Parquet.*; delete it and run"):
+            run(store=good)
     part.unlink()
-    assert same(run(store=tmp_path / "good"), run())
+    assert same(run(store=good), run())
+    manifest = good / "manifest.json"
+    for text in ("", "{}", "[1]", manifest.read_text().replace("GENTRY", "GENTRE")):
+        manifest.write_text(text)
+        with pytest.raises(
+            ValueError, match=r"manifest that cannot be read: .*manifest\.json' .*;"
+        ):
+            run(store=good)
+
+
+def test_parts_of_other_trials_and_of_other_runs_are_noticed(tmp_path: Path) -> None:
+    stores = [tmp_path / "one", tmp_path / "other"]
+    truth = [run(store=store, seed=seed) for seed, store in enumerate(stores)]
+    parts = sorted(stores[0].glob("part-*"))
+    foreign = stores[1] / parts[0].name
+    own = parts[0].read_bytes()
+    for source, said in (
+        (parts[1], r"its trials is \[16, 31\], not \[0, 15\]"),
+        (foreign, "its seed is 1, not 0"),
+    ):
+        parts[0].write_bytes(source.read_bytes())
+        with pytest.raises(
+            ValueError, match=rf"{parts[0].name}' is of another run: {said}; delete"
+        ):
+            run(store=stores[0])
+    table, about, _ = read_table(foreign)
+    pq.write_table(table.replace_schema_metadata({b"projbandits": json.dumps(about)}), foreign)
+    with pytest.raises(ValueError, match=rf"{foreign.name}' .*it has no checksum; delete"):
+        run(store=stores[1], seed=1)
+    parts[0].write_bytes(own)
+    assert same(run(store=stores[0]), truth[0])
+
+
+def test_a_flipped_bit_of_a_store_or_a_result_is_noticed() -> None:
+    outcomes = attacks.flips(60, np.random.default_rng(1))
+    assert not [outcome for outcome in outcomes if "refused" not in outcome]
+    assert sum(outcomes.values()) == 120
+
+
+def test_of_two_starts_at_the_same_time_one_is_refused() -> None:
+    assert attacks.starts(12, np.random.default_rng(0)) == {"one ran, one was refused": 12}
+
+
+FORKED = """
+import multiprocessing, sys, projbandits as pb
+from concurrent.futures import ProcessPoolExecutor
+context = multiprocessing.get_context("fork")
+with ProcessPoolExecutor(1, mp_context=context) as executor:
+    pb.simulate(pb.problems.random_arms(d=4, arms=8, u=2), [pb.GENTRY(), pb.UE()], trials=10_000,
+                horizon=200, executor=executor, store=sys.argv[1], progress=False)
+"""
+
+
+def test_the_workers_of_a_killed_run_do_not_keep_its_store(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    process = subprocess.Popen(
+        [sys.executable, "-c", FORKED, str(store)], start_new_session=True, stderr=subprocess.PIPE
+    )
+    try:
+        deadline = time.monotonic() + 120
+        while not list(store.glob("part-*")) and time.monotonic() < deadline:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.kill()
+        process.wait()
+        os.killpg(process.pid, 0)  # raises if no worker has outlived it
+        with pytest.raises(ValueError, match="holds another simulation: its trials is 10000"):
+            run(store=store)  # so it is not in use
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def test_a_store_removed_during_a_run_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = engines.play
+
+    def play(*arguments: Any) -> Any:
+        shutil.rmtree(tmp_path / "store", ignore_errors=True)
+        return original(*arguments)
+
+    monkeypatch.setattr(executors, "play", play)
+    with pytest.raises(ValueError, match=r"store must be a folder that can be written to, got"):
+        run(store=tmp_path / "store")
+
+
+def test_a_store_that_cannot_be_written_to_is_named_and_still_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth = run(store=tmp_path / "done")
+    (tmp_path / "done" / f"{UNFINISHED}part").write_text("")
+
+    def refuse(path: Path, *arguments: Any, **options: Any) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    for name in ("write_bytes", "unlink"):  # the superuser could do it all the same
+        monkeypatch.setattr(Path, name, refuse)
+    assert same(run(store=tmp_path / "done"), truth)
+    with pytest.raises(ValueError, match=r"can be written to, got '.*new': Permission denied"):
+        run(store=tmp_path / "new")
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "part-000000000-000000015.parquet"])
@@ -190,8 +374,10 @@ def test_what_a_killed_run_left_half_written_is_no_obstacle(tmp_path: Path, name
     if name != "manifest.json":
         run(store=tmp_path)
         (tmp_path / name).unlink()
-    (tmp_path / f"{UNFINISHED}{name}-4711").write_text('{"form')
+    left = tmp_path / f"{UNFINISHED}{name}-4711"
+    left.write_text('{"form')
     assert same(run(store=tmp_path), run())
+    assert not left.exists()
 
 
 def test_the_manifest_says_what_is_simulated(tmp_path: Path) -> None:

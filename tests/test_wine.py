@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import projbandits as pb
+from projbandits._identity import identity
 from projbandits.problems import wine as wine_function
 from projbandits.testing import check_problem
 
@@ -44,7 +45,7 @@ def test_every_drawn_wine_is_in_the_file_with_its_rating() -> None:
 
 
 def test_standard_features_have_mean_zero_and_spread_one() -> None:
-    features, ratings = module._wines(None, "standard")
+    features, ratings = module._wines(None, "standard", pb.problems.wine().checksum)
     assert len(ratings) == 163 + 1457 + 2198 + 880 + 175
     np.testing.assert_allclose(features.mean(axis=0), 0, atol=1e-10)
     np.testing.assert_allclose(features.std(axis=0), 1, rtol=1e-12)
@@ -57,6 +58,22 @@ def test_a_given_path_serves_like_the_package(tmp_path: Path) -> None:
     packaged = pb.problems.wine().world(np.random.default_rng(2))
     assert given.rewards is not None
     assert (given.rewards == packaged.rewards).all()
+
+
+def test_what_is_in_the_file_counts_not_where_it_lies_nor_what_it_held(tmp_path: Path) -> None:
+    path = tmp_path / "wines.csv"
+    path.write_bytes(CSV.read_bytes())
+    before = pb.problems.wine(path=path, scale=None)
+    assert identity(before) == identity(pb.problems.wine(scale=None))
+    lines = CSV.read_text().splitlines()
+    path.write_text("\n".join([lines[0], lines[1].replace("7;", "70;", 1), *lines[2:]]))
+    after = pb.problems.wine(path=path, scale=None)
+    assert identity(after) != identity(before)
+    features, _ = module._wines(after.path, None, after.checksum)
+    assert features[0, 0] == 70.0
+    module._wines.cache_clear()  # as in another process
+    with pytest.raises(ValueError, match=r"wines\.csv' has changed: make the problem again"):
+        before.world(np.random.default_rng(0))
 
 
 def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

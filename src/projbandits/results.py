@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 
 from projbandits import statistics
 from projbandits._checks import Array, did_you_mean, one_of
-from projbandits._files import whole
+from projbandits._parquet import UNREADABLE, read_table, write_table
 from projbandits.statistics import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = 1
+FORMAT = 2
+WITHOUT_CHECKSUM = 1
+"""The format of before, which is read with a warning."""
 FOUND_BEST_SHARE = 0.9
 FOUND_BEST_WINDOW = 200
 METRICS = ("regret", "return_regret", "best_share", "found_best")
@@ -62,6 +64,9 @@ class Result:
         The label of the problem.
     horizon, seed : int
         What was asked for.
+    identities : tuple of str
+        Digests of the problem and of each strategy, their numbers and code included; empty where
+        they are not known.
     """
 
     strategies: tuple[str, ...]
@@ -75,6 +80,7 @@ class Result:
     problem: str
     horizon: int
     seed: int
+    identities: tuple[str, ...] = ()
 
     @property
     def trials(self) -> int:
@@ -111,6 +117,9 @@ class Result:
             found_best=None if self.found_best is None else self.found_best[at],
             engines=tuple(self.engines[i] for i in at),
             parameters=tuple(self.parameters[i] for i in at),
+            identities=tuple(self.identities[i] for i in [0, *(1 + i for i in at)])
+            if self.identities
+            else (),
         )
 
     def curve(
@@ -299,12 +308,11 @@ class Result:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to one Parquet file: `to_frame()`, with the rest as metadata.
 
-        The file appears whole or not at all.
+        The file appears whole or not at all, and carries a checksum of all that is in it.
         """
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
-        meta = {
+        about = {
             "format": FORMAT,
             "strategies": self.strategies,
             "shape": self.regret.shape,
@@ -313,52 +321,67 @@ class Result:
             "problem": self.problem,
             "horizon": self.horizon,
             "seed": self.seed,
+            "identities": self.identities,
             "found_best": None if self.found_best is None else self.found_best.tolist(),
         }
         table = pa.Table.from_pandas(self.to_frame(), preserve_index=False)
-        table = table.replace_schema_metadata(
-            {**(table.schema.metadata or {}), b"projbandits": json.dumps(meta).encode()}
-        )
-        with whole(Path(path)) as part:
-            pq.write_table(table, part)
+        write_table(Path(path), table, about)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
-        """Read a result that `save` wrote."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        """Read a result that `save` wrote, if its checksum fits.
 
+        Files of the first format have none: they are read with a warning.
+        """
         try:
-            table = pq.read_table(path)
-        except pa.ArrowInvalid as error:
+            table, about, verified = read_table(Path(path))
+            found = about.get("format")
+            if found not in (FORMAT, WITHOUT_CHECKSUM):
+                raise ValueError(f"has format {found}, not {FORMAT}")
+            if not verified and found != WITHOUT_CHECKSUM:
+                raise ValueError("is damaged: it has lost its checksum")
+            result = cls._of(table, about)
+        except UNREADABLE as error:
             raise ValueError(
-                f"path must be a saved result, {str(path)!r} is not: {error}"
+                f"path must be a saved result, {str(path)!r} {error}: use a copy, or delete it and "
+                "simulate again"
             ) from error
-        meta = json.loads((table.schema.metadata or {}).get(b"projbandits", b"{}"))
-        if meta.get("format") != FORMAT:
-            raise ValueError(
-                f"path must be a result saved in format {FORMAT}, {str(path)!r} has format "
-                f"{meta.get('format')}"
+        if not verified:
+            warnings.warn(
+                f"{str(path)!r} was saved without a checksum, so damage would go unnoticed: save "
+                "the result again",
+                stacklevel=2,
             )
-        shape = tuple(meta["shape"])
+        return result
+
+    @classmethod
+    def _of(cls, table: Any, about: Mapping[str, Any]) -> Result:
+        """Return the result that is in a file."""
+        shape = tuple(about["shape"])
 
         def column(name: str) -> Array:
             return np.asarray(table[name].to_numpy(), dtype=np.float64).reshape(shape)
 
-        found = meta["found_best"]
-        return cls(
-            strategies=tuple(meta["strategies"]),
+        found = about["found_best"]
+        result = cls(
+            strategies=tuple(about["strategies"]),
             steps=np.asarray(table["step"].to_numpy()[: shape[2]], dtype=np.int64),
             regret=column("regret"),
             return_regret=column("return_regret"),
             best_share=None if found is None else column("best_share"),
-            found_best=None if found is None else np.asarray(found, dtype=np.bool_),
-            engines=tuple(meta["engines"]),
-            parameters=tuple(meta["parameters"]),
-            problem=meta["problem"],
-            horizon=meta["horizon"],
-            seed=meta["seed"],
+            found_best=None
+            if found is None
+            else np.array(found, dtype=np.bool_).reshape(shape[:2]),
+            engines=tuple(about["engines"]),
+            parameters=tuple(about["parameters"]),
+            problem=about["problem"],
+            horizon=about["horizon"],
+            seed=about["seed"],
+            identities=tuple(about.get("identities", ())),
         )
+        if {len(result.strategies), len(result.engines), len(result.parameters)} != {shape[0]}:
+            raise ValueError(f"has not as many strategies as its shape {shape} says")
+        return result
 
     def __repr__(self) -> str:
         return (

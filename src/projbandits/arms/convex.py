@@ -211,6 +211,9 @@ class Ellipsoid(ConvexSet):
         slack = tolerance * self.longest + unknown
         return bool(np.linalg.norm(along / (self.lengths + slack)) <= 1 + tolerance)
 
+    def __identity__(self) -> tuple[Array, ...]:
+        return self.shape, self.center
+
     def __repr__(self) -> str:
         center = f", center={self.center.tolist()}" if self.center.any() else ""
         return f"Ellipsoid({self.shape.tolist()}{center})"

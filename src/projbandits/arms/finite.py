@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -149,6 +149,9 @@ class FiniteArms(DecisionSet):
 
     def __len__(self) -> int:
         return self.size
+
+    def __identity__(self) -> tuple[Any, ...]:
+        return self.vectors, self.columns
 
     def __repr__(self) -> str:
         return f"FiniteArms({self.size} arms, d={self.d})"

@@ -126,6 +126,9 @@ class Polytope(ConvexSet):
         off = np.abs(self._rows_eq @ x - self._limits_eq).max(initial=0.0)
         return float(max(over, off))
 
+    def __identity__(self) -> tuple[Array, ...]:
+        return self.A, self.b, self.A_eq, self.b_eq
+
     def __repr__(self) -> str:
         return f"Polytope({len(self.A)} inequalities, {len(self.A_eq)} equalities, d={self.d})"
 

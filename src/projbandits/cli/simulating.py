@@ -127,14 +127,14 @@ def write(result: Result, folder: Path) -> list[Path]:
     figure = plots.figure_pair(result, title=result.problem)
     makers: dict[str, Callable[[Path], Any]] = {
         "summary.csv": result.summary().to_csv,
-        "curves.parquet": result.save,
         "regret.png": figure.savefig,
         "regret.pdf": figure.savefig,
     }
+    result.save(folder / "curves.parquet")
     for name, make in makers.items():
         with whole(folder / name) as part:
             make(part)
-    return [folder / name for name in makers]
+    return [folder / name for name in ("curves.parquet", *makers)]
 
 
 def _title(result: Result) -> str:

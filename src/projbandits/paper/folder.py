@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import platform
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from projbandits._files import UNFINISHED, write_whole
+from projbandits._files import UNFINISHED, read_json, remove_leftovers, write_json, write_whole
+from projbandits._locks import locked, unwritable
 from projbandits._version import __version__
 from projbandits.results import Result
 
 MANIFEST = "reproduction.json"
-FORMAT = 1
+FORMAT = 2
 PACKAGES = ("numpy", "scipy", "numba", "pandas", "pyarrow", "matplotlib")
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str], settings: dict[str, int]) -> Iterator[Folder]:
+    """Lend the folder of a reproduction, and keep other runs out of it meanwhile."""
+    with locked(Path(path), "out") as held:
+        folder = Folder(path, settings)
+        for place in (folder.path, folder.path / "data"):
+            remove_leftovers(place, locked=held)
+        yield folder
 
 
 class Folder:
@@ -26,7 +38,7 @@ class Folder:
     Parameters
     ----------
     path : path
-        The folder; made if it does not exist.
+        The folder, which exists.
     settings : dict
         Trials, horizon and seed. A folder that was made for others is refused.
     """
@@ -38,29 +50,24 @@ class Folder:
         self.made_with: dict[str, str] = {}
         if self._manifest.is_file():
             self._read()
-        elif self.path.is_dir() and any(not _ours(file) for file in self.path.iterdir()):
+        elif any(not _ours(file) for file in self.path.iterdir()):
             raise ValueError(
                 f"out {str(path)!r} holds other files; nothing was changed. Choose another folder"
             )
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
             self._write()
             (self.path / "data").mkdir(exist_ok=True)
         except OSError as error:
-            if error.errno == errno.ENOSPC:
-                raise
-            raise ValueError(
-                f"out must be a folder that can be written to, got {str(path)!r}: {error.strerror}"
-            ) from error
+            raise unwritable("out", self.path, error) from error
 
     def _read(self) -> None:
         try:
-            found = json.loads(self._manifest.read_text(encoding="utf-8"))
+            found = read_json(self._manifest)
             seconds, made_with = dict(found["seconds"]), dict(found["made_with"])
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(
-                f"out has a file that cannot be read, {str(self._manifest)!r}: delete it and what "
-                "is beside it, or choose another folder"
+                f"out has a file that cannot be read: {str(self._manifest)!r} {error}; delete it "
+                "and what is beside it, or choose another folder"
             ) from error
         for name, value in {"format": FORMAT, "version": __version__, **self.settings}.items():
             if found.get(name) != value:
@@ -129,7 +136,7 @@ class Folder:
             "seconds": self.seconds,
             "made_with": self.made_with,
         }
-        self.write(MANIFEST, json.dumps(content, indent=2).encode())
+        write_json(self._manifest, content)
 
 
 def environment() -> str:

@@ -14,18 +14,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from projbandits import plots
 from projbandits._checks import did_you_mean, integer
 from projbandits.paper.checks import Claim, Verdict
 from projbandits.paper.claims import CLAIMS
 from projbandits.paper.experiments import ALPHA_INFINITE, HORIZON, SMOOTH, TRIALS, Experiment
 from projbandits.paper.figures import FIGURES
-from projbandits.paper.folder import Folder
+from projbandits.paper.folder import Folder, opened
 from projbandits.paper.report import render
 from projbandits.problems import Problem
 from projbandits.results import Result
 from projbandits.simulation import simulate
 from projbandits.simulation.progress import Part, Progress
+from projbandits.simulation.request import identities
 
 QUICK = {"trials": 20, "horizon": 500}
 """A size that shows the way in seconds; most verdicts are undecided at it."""
@@ -101,12 +104,18 @@ def reproduce(
         "horizon": integer("horizon", horizon, least=1),
         "seed": integer("seed", seed, least=0),
     }
-    folder = Folder(out, settings)
+    with opened(out, settings) as folder:
+        return _reproduced(folder, chosen, executor, progress)
+
+
+def _reproduced(
+    folder: Folder, chosen: list[str], executor: Executor | None, progress: bool
+) -> Reproduction:
     results = _finished(folder)
     experiments = _needed(chosen)
     left = [experiment for experiment in experiments if experiment.name not in results]
     problems = {x.name: x.problem() for x in left}  # what is not installed is told now
-    folder.check_room(sum(_size(experiment, trials, horizon) for experiment in left))
+    folder.check_room(sum(_size(experiment, folder.settings) for experiment in left))
     pictures: dict[str, bytes] = {}
     left.sort(key=lambda x: x.convex)  # while others run, kernels for these are compiled
     with (
@@ -170,22 +179,35 @@ def _finished(folder: Folder) -> dict[str, Result]:
     for experiment in _needed(list(FIGURES)):
         result = folder.load(experiment.name)
         if result is not None:
-            if result.strategies != tuple(map(repr, experiment.strategies)):
+            if not _is_of(result, experiment, folder.settings):
                 raise ValueError(
-                    f"out {str(folder.path)!r} holds another run: its {experiment.name} has other "
-                    "strategies; nothing was changed. Choose another folder"
+                    f"out holds another run: {str(folder.data(experiment.name))!r} is not "
+                    f"{experiment.name} of these trials, horizon and seed; nothing was changed. "
+                    "Delete it, or choose another folder"
                 )
             found[experiment.name] = result
     return found
+
+
+def _is_of(result: Result, experiment: Experiment, settings: dict[str, int]) -> bool:
+    """Tell whether a result is what an experiment would be, run now with these settings."""
+    horizon = experiment.horizon_of(settings["horizon"])
+    return (
+        result.identities == identities(experiment.problem(), experiment.strategies)
+        and result.trials == experiment.trials_of(settings["trials"])
+        and (result.horizon, result.seed) == (horizon, settings["seed"])
+        and np.array_equal(result.steps, experiment.checkpoints(horizon))
+    )
 
 
 def _figure_of(experiment: Experiment, chosen: list[str]) -> str:
     return next(name for name in chosen if experiment in FIGURES[name].experiments)
 
 
-def _size(experiment: Experiment, trials: int, horizon: int) -> int:
-    points = len(experiment.checkpoints(experiment.horizon_of(horizon)))
-    return BYTES * experiment.trials_of(trials) * len(experiment.strategies) * points
+def _size(experiment: Experiment, settings: dict[str, int]) -> int:
+    points = len(experiment.checkpoints(experiment.horizon_of(settings["horizon"])))
+    trials = experiment.trials_of(settings["trials"])
+    return BYTES * trials * len(experiment.strategies) * points
 
 
 def _run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +84,9 @@ class World:
                 f"direction {self.subspace.describe(outside)} that the arms cannot show: "
                 "add arms or leave that direction out of the subspace"
             )
+
+    def __identity__(self) -> tuple[Any, ...]:
+        return self.arms, self.subspace, self.noise, self.theta, self.returns, self.rewards
 
     @property
     def _theta(self) -> Array:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from projbandits._identity import UnknownIdentityError, identity
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.problems.base import World
 from projbandits.problems.noise import Noise, as_noise
@@ -27,7 +27,7 @@ class Instance:
 
     def __repr__(self) -> str:
         world = self.given
-        parts = (world.arms, f"u={world.subspace.dim}", world.noise, _digest(world))
+        parts = (world.arms, f"u={world.subspace.dim}", world.noise, _short_name(world))
         return f"instance({', '.join(map(str, parts))})"
 
 
@@ -80,11 +80,9 @@ def instance(
     )
 
 
-def _digest(world: World) -> str:
+def _short_name(world: World) -> str:
     """Return a short name of the numbers in a world, so that other numbers have another label."""
-    arms = world.arms.vectors if isinstance(world.arms, FiniteArms) else world.arms.basis()
-    arrays = (arms, world.subspace.basis, world.theta, world.returns, world.rewards)
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()[:8]
+    try:
+        return identity((world.arms, world.subspace, world.theta, world.returns, world.rewards))[:8]
+    except UnknownIdentityError:  # a set of one's own; where identity matters, this is raised
+        return "unknown"

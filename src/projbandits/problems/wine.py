@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
-from dataclasses import dataclass
+import io
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -50,10 +52,18 @@ class Wine:
     arms: int
     noise: Noise
     scale: str | None
+    checksum: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "checksum", _checksum(_file(self.path).read_bytes()))
+
+    def __identity__(self) -> tuple[Any, ...]:
+        # What is in the file counts, not where it lies.
+        return self.checksum, self.arms, self.noise, self.scale
 
     def world(self, rng: np.random.Generator) -> World:
         """Return a world of randomly drawn wines."""
-        features, ratings = _wines(self.path, self.scale)
+        features, ratings = _wines(self.path, self.scale, self.checksum)
         drawn = rng.choice(len(ratings), size=self.arms, replace=False)
         protected = rng.random(self.arms)
         X = np.column_stack([features[drawn], np.ones(self.arms), protected])
@@ -98,15 +108,23 @@ def wine(
     if scale is not None:
         one_of("scale", scale, ("standard",))
     resolved = None if path is None else str(path)
-    _, ratings = _wines(resolved, scale)
-    arms = integer("arms", arms, least=len(COLUMNS), most=len(ratings))
-    return Wine(resolved, arms, as_noise(noise), scale)
+    made = Wine(resolved, integer("arms", arms, least=len(COLUMNS)), as_noise(noise), scale)
+    _, ratings = _wines(resolved, scale, made.checksum)
+    integer("arms", arms, least=len(COLUMNS), most=len(ratings))
+    return made
 
 
 @lru_cache(maxsize=8)
-def _wines(path: str | None, scale: str | None) -> tuple[Array, Array]:
-    """Return features and ratings of the wines rated 4 to 8."""
-    data = _read(Path(path) if path is not None else _packaged())
+def _wines(path: str | None, scale: str | None, checksum: str) -> tuple[Array, Array]:
+    """Return features and ratings of the wines rated 4 to 8, from the file with this checksum."""
+    file = _file(path)
+    content = file.read_bytes()
+    if _checksum(content) != checksum:
+        raise ValueError(
+            f"path must hold what it held when the problem was made, {str(file)!r} has changed: "
+            "make the problem again"
+        )
+    data = _numbers(content, file)
     features, ratings = data[:, :-1], data[:, -1]
     used = (ratings >= USED[0]) & (ratings <= USED[1])
     features, ratings = features[used], ratings[used]
@@ -126,26 +144,35 @@ def _packaged() -> Path:
     return folder / "winequality-white.csv"
 
 
-def _read(path: Path) -> Array:
-    """Return the file's numbers after checking its names and its counts of ratings."""
-    if not path.is_file():
-        raise FileNotFoundError(f"path must be the file winequality-white.csv, got {str(path)!r}")
-    with path.open(encoding="utf-8") as lines:
-        names = [name.strip().strip('"') for name in lines.readline().split(";")]
-        expected = (*FEATURES, RATING)
-        for name in expected:
-            if name not in names:
-                raise ValueError(
-                    f"path must have a column {name!r}, {str(path)!r} has none"
-                    f"{did_you_mean(name, names)}"
-                )
-        data: Any = np.loadtxt(lines, delimiter=";", ndmin=2)
+def _file(path: str | None) -> Path:
+    file = _packaged() if path is None else Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"path must be the file winequality-white.csv, got {str(file)!r}")
+    return file
+
+
+def _checksum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _numbers(content: bytes, file: Path) -> Array:
+    """Return a file's numbers after checking its names and its counts of ratings."""
+    lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
+    names = [name.strip().strip('"') for name in lines.readline().split(";")]
+    expected = (*FEATURES, RATING)
+    for name in expected:
+        if name not in names:
+            raise ValueError(
+                f"path must have a column {name!r}, {str(file)!r} has none"
+                f"{did_you_mean(name, names)}"
+            )
+    data: Any = np.loadtxt(lines, delimiter=";", ndmin=2)
     data = data[:, [names.index(name) for name in expected]]
     ratings, counts = np.unique(data[:, -1], return_counts=True)
     found = {float(r): int(n) for r, n in zip(ratings, counts, strict=True)}
     if found != COUNTS:
         raise ValueError(
-            f"path must hold the 4,898 white wines, rated as {COUNTS}; {str(path)!r} has "
+            f"path must hold the 4,898 white wines, rated as {COUNTS}; {str(file)!r} has "
             f"{len(data)}, rated as {found}"
         )
     return np.asarray(data, dtype=np.float64)

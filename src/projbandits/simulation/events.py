@@ -23,7 +23,8 @@ from projbandits.simulation import compiled
 from projbandits.simulation.arrays import FiniteWorld
 from projbandits.simulation.streams import key, stream
 from projbandits.strategies import Strategy
-from projbandits.strategies.greedy import EpsilonGreedy, epsilons
+from projbandits.strategies.greedy import EpsilonGreedy
+from projbandits.strategies.rule import over_steps
 
 CHECKED_STEPS = 1_000_000
 """A user's schedule is checked at every step up to here, beyond only where it is asked."""
@@ -90,7 +91,7 @@ def run(
     epsilon = strategy.epsilon_for(k, finite=True)
     if not isinstance(epsilon, schedules.Power):
         # Thinning asks for few of the values; the others must be sound for it to be exact.
-        epsilons(strategy, k, K, min(horizon, CHECKED_STEPS))
+        over_steps(strategy.epsilon_for, k, True, horizon=min(horizon, CHECKED_STEPS))
     schedule, drawn = _schedule(epsilon, horizon, seed, batch, stop)
     out = np.zeros((n, 3, len(steps)))  # not empty: numbers even where it is cut short
     trace = Trace(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from projbandits.simulation.engines import batches, play
 from projbandits.simulation.progress import Bar
-from projbandits.simulation.records import Record
+from projbandits.simulation.records import Records
 from projbandits.simulation.request import Spec
 from projbandits.simulation.store import Store
 
@@ -20,12 +20,12 @@ CHUNK = 16
 Flag = NDArray[np.uint8]
 
 
-def run(spec: Spec, executor: Executor | None, store: Store | None, bar: Bar) -> list[list[Record]]:
-    """Return the records of every trial, in order, whoever ran them."""
+def run(spec: Spec, executor: Executor | None, store: Store | None, bar: Bar) -> list[Records]:
+    """Return the records of every strategy, trials in order, whoever ran them."""
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(f"executor must be a concurrent.futures.Executor, got {executor!r}")
     chunks = [range(i, min(i + CHUNK, spec.trials)) for i in range(0, spec.trials, CHUNK)]
-    done = store.finished() if store is not None else {}
+    done = store.finished(chunks) if store is not None else {}
     for chunk in done:
         bar.advance(len(chunk) * len(spec.strategies) * spec.horizon)
     left = [chunk for chunk in chunks if chunk not in done]
@@ -45,18 +45,18 @@ def run(spec: Spec, executor: Executor | None, store: Store | None, bar: Bar) ->
                 else "pass store= with a folder to be able to continue next time"
             )
         ) from None
-    return [record for chunk in chunks for record in done[chunk]]
+    return [Records.concat(parts) for parts in zip(*(done[chunk] for chunk in chunks), strict=True)]
 
 
 def _play(
     spec: Spec, executor: Executor | None, chunks: list[range], bar: Bar
-) -> Iterator[tuple[range, list[list[Record]]]]:
+) -> Iterator[tuple[range, list[Records]]]:
     """Yield each chunk when it is finished."""
     if executor is not None:
         yield from _spread(spec, executor, chunks, bar)
     elif set(spec.engines) == {"reference"}:  # plain Python gains nothing from threads
         for chunk in chunks:
-            yield chunk, [_counted(spec, trial, bar) for trial in chunk]
+            yield chunk, run_chunk(spec, chunk, bar=bar)
     else:
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             yield from _spread(spec, threads, chunks, bar)
@@ -64,10 +64,10 @@ def _play(
 
 def _spread(
     spec: Spec, executor: Executor, chunks: list[range], bar: Bar
-) -> Iterator[tuple[range, list[list[Record]]]]:
+) -> Iterator[tuple[range, list[Records]]]:
     # Only threads of this process can see a flag being raised.
     stop = np.zeros(1, np.uint8) if isinstance(executor, ThreadPoolExecutor) else None
-    work: dict[Future[list[list[Record]]], range] = {}
+    work: dict[Future[list[Records]], range] = {}
     try:
         for chunk in chunks:
             work[executor.submit(run_chunk, spec, chunk, stop)] = chunk
@@ -81,24 +81,25 @@ def _spread(
             stop[0] = 1  # whatever is still running is no longer wanted
 
 
-def run_chunk(spec: Spec, trials: range, stop: Flag | None = None) -> list[list[Record]]:
-    """Return the records of some trials; a stop flag that is raised makes them worthless."""
+def run_chunk(
+    spec: Spec, trials: range, stop: Flag | None = None, bar: Bar | None = None
+) -> list[Records]:
+    """Return the records of each strategy in some trials, worthless if a stop flag is raised.
+
+    A bar is advanced by each strategy in each batch of trials, which is one trial where all is
+    plain Python.
+    """
     flag = np.zeros(1, np.uint8) if stop is None else stop
-    records: list[list[Record]] = []
-    for batch in batches(spec, trials):
+    parts: list[list[Records]] = []
+    for batch in batches(spec, trials, single=bar is not None):
         if flag[0]:
             break
-        records += map(list, zip(*play(spec, batch, flag), strict=False))
-    return records
-
-
-def _counted(spec: Spec, trial: int, bar: Bar) -> list[Record]:
-    records = []
-    (batch,) = batches(spec, [trial])
-    for (record,) in play(spec, batch, np.zeros(1, np.uint8)):
-        records.append(record)
-        bar.advance(spec.horizon)
-    return records
+        parts.append([])
+        for records in play(spec, batch, flag):
+            parts[-1].append(records)
+            if bar is not None:
+                bar.advance(len(batch) * spec.horizon)
+    return [Records.concat(of_one) for of_one in zip(*parts, strict=False)]
 
 
 @contextmanager

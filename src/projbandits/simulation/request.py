@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
+from projbandits._identity import identity
+from projbandits._version import __version__
 from projbandits.problems import Problem
 from projbandits.strategies import Strategy
 
@@ -29,6 +32,16 @@ class Spec:
     def labels(self) -> tuple[str, ...]:
         """The strategies' labels."""
         return tuple(repr(strategy) for strategy in self.strategies)
+
+    @cached_property
+    def identities(self) -> tuple[str, ...]:
+        """The identities of the problem and of each strategy."""
+        return identities(self.problem, self.strategies)
+
+
+def identities(problem: Problem, strategies: Iterable[Strategy]) -> tuple[str, ...]:
+    """Return digests of a problem, in this version of the library, and of each strategy."""
+    return identity((__version__, problem)), *map(identity, strategies)
 
 
 def checked_strategies(strategies: Strategy | Iterable[Strategy]) -> tuple[Strategy, ...]:

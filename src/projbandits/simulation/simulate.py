@@ -14,15 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from projbandits._checks import integer
+from projbandits._identity import UnknownIdentityError
 from projbandits.problems import Problem
 from projbandits.results import Result
 from projbandits.simulation import engines, executors
 from projbandits.simulation.progress import Bar, Progress
-from projbandits.simulation.records import Record
+from projbandits.simulation.records import Records
 from projbandits.simulation.request import Spec, checked_steps, checked_strategies
 from projbandits.simulation.store import Store
 from projbandits.simulation.streams import stream
 from projbandits.strategies import Strategy
+from projbandits.strategies.rule import over_steps
 
 
 def simulate(
@@ -63,8 +65,8 @@ def simulate(
         Show a progress bar, where the output is a terminal; or tell one of your own.
     store : path, optional
         A folder to keep finished trials in. The same call again continues where it stopped,
-        however it was stopped; a folder that holds another simulation, or that another run is
-        writing to, is refused.
+        however it was stopped. A folder that another run is writing to, or that holds another
+        simulation, is refused: other numbers or code make another one, whatever the labels.
 
     Returns
     -------
@@ -91,22 +93,29 @@ def simulate(
     names = tuple(engines.choose(engine, world, strategy) for strategy in chosen)
     spec = Spec(problem, chosen, names, trials, horizon, seed, steps)
     total = trials * len(chosen) * horizon
+    over_steps.cache_clear()  # what a schedule refers to may have changed since the last call
     with (
         nullcontext() if store is None else Store(store, spec) as kept,
         Progress(total, shown=progress)
         if isinstance(progress, bool)
         else nullcontext(progress) as bar,
     ):
+        known = _known_identities(spec)
         records = executors.run(spec, executor, kept, bar)
-    return _result(spec, records)
+    return _result(spec, records, known)
 
 
-def _result(spec: Spec, records: list[list[Record]]) -> Result:
+def _known_identities(spec: Spec) -> tuple[str, ...]:
+    try:
+        return spec.identities
+    except UnknownIdentityError:  # a store would refuse it
+        return ()
+
+
+def _result(spec: Spec, records: list[Records], known: tuple[str, ...]) -> Result:
     def gather(name: str) -> Any:
-        rows = [[getattr(record, name) for record in trial] for trial in records]
-        if rows[0][0] is None:
-            return None
-        return np.array(rows).swapaxes(0, 1)
+        found = [getattr(of_one, name) for of_one in records]
+        return None if found[0] is None else np.array(found)
 
     return Result(
         strategies=spec.labels,
@@ -120,6 +129,7 @@ def _result(spec: Spec, records: list[list[Record]]) -> Result:
         problem=repr(spec.problem),
         horizon=spec.horizon,
         seed=spec.seed,
+        identities=known,
     )
 
 

@@ -1,35 +1,32 @@
 """A folder that keeps what is finished, so that long work can be interrupted and continued.
 
 It holds `manifest.json`, which says what is simulated, and a Parquet part for each finished chunk
-of trials. Every file appears whole or not at all.
+of trials, which says so too. Every file appears whole or not at all, and carries a checksum.
 """
 
 from __future__ import annotations
 
-import json
 import os
+from contextlib import ExitStack
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from projbandits._files import UNFINISHED, write_whole
+from projbandits._files import UNFINISHED, read_json, remove_leftovers, write_json
+from projbandits._identity import UnknownIdentityError
+from projbandits._locks import locked, unwritable
+from projbandits._parquet import UNREADABLE, read_table, write_table
 from projbandits._version import __version__
-from projbandits.simulation.records import Record
+from projbandits.simulation.records import Records
 from projbandits.simulation.request import Spec
 
-fcntl: ModuleType | None
-try:
-    import fcntl
-except ModuleNotFoundError:  # Windows
-    fcntl = None
-
-FORMAT = 1
+FORMAT = 2
+ARRAYS = ("regret", "return_regret", "best_share")
 
 
 class Store:
-    """The finished chunks of one simulation.
+    """The finished chunks of one simulation, for as long as the store is entered.
 
     Parameters
     ----------
@@ -41,126 +38,127 @@ class Store:
 
     def __init__(self, path: str | os.PathLike[str], spec: Spec) -> None:
         self.path = Path(path)
-        for label in spec.labels:
-            if "<lambda>" in label:
-                raise ValueError(
-                    f"store needs strategies that can be told apart later, got {label!r}: give the "
-                    "schedule a function with a name"
-                )
-        self.path.mkdir(parents=True, exist_ok=True)
-        manifest = self.path / "manifest.json"
-        wanted = _manifest(spec)
-        if manifest.exists():
-            _check_same(json.loads(manifest.read_text(encoding="utf-8")), wanted, self.path)
-        elif any(not file.name.startswith(UNFINISHED) for file in self.path.iterdir()):
-            raise ValueError(
-                f"store must be an empty or a new folder, or one made by simulate; {str(path)!r} "
-                "holds other files"
-            )
-        else:
-            write_whole(manifest, json.dumps(wanted, indent=2).encode())
+        try:
+            self.about = _about(spec)
+        except UnknownIdentityError as error:
+            raise ValueError(f"store could not know this simulation again: {error}") from error
+        self.trials = spec.trials
 
     def __enter__(self) -> Store:
-        """Keep other runs out, until the end of this one or of its process."""
-        self._folder = _locked(self.path)
+        """Keep other runs out, then look at what is there."""
+        with ExitStack() as until_done:
+            held = until_done.enter_context(locked(self.path, "store"))
+            self._check_manifest()
+            remove_leftovers(self.path, locked=held)
+            self._until_done = until_done.pop_all()
         return self
 
     def __exit__(self, *error: object) -> None:
-        if fcntl is not None and self._folder is not None:
-            # Worker processes may hold copies of the descriptor, so closing it is not enough.
-            fcntl.flock(self._folder, fcntl.LOCK_UN)
-            os.close(self._folder)
+        self._until_done.close()
 
-    def finished(self) -> dict[range, list[list[Record]]]:
-        """Return the records of every finished chunk."""
-        chunks = {}
-        for part in sorted(self.path.glob("part-*.parquet")):
-            first, last = (int(number) for number in part.stem.split("-")[1:])
-            chunks[range(first, last + 1)] = _read(part, last - first + 1)
-        return chunks
+    def _check_manifest(self) -> None:
+        """Raise unless the folder is new or holds this simulation."""
+        manifest, wanted = self.path / "manifest.json", {**self.about, "trials": self.trials}
+        if manifest.exists():
+            try:
+                found = read_json(manifest)
+            except ValueError as error:
+                raise ValueError(
+                    f"store has a manifest that cannot be read: {str(manifest)!r} {error}; use "
+                    "another folder, or delete this one"
+                ) from error
+            difference = _difference(found, wanted)
+            if difference is not None:
+                raise ValueError(
+                    f"store {str(self.path)!r} holds another simulation: {difference}; nothing "
+                    "was changed. Use another folder, or the same arguments to continue"
+                )
+        elif any(not file.name.startswith(UNFINISHED) for file in self.path.iterdir()):
+            raise ValueError(
+                f"store must be an empty or a new folder, or one made by simulate; "
+                f"{str(self.path)!r} holds other files"
+            )
+        else:
+            try:
+                write_json(manifest, wanted)
+            except OSError as error:
+                raise unwritable("store", self.path, error) from error
 
-    def keep(self, chunk: range, records: list[list[Record]]) -> None:
+    def finished(self, chunks: list[range]) -> dict[range, list[Records]]:
+        """Return the records of those chunks that are finished."""
+        return {chunk: self._read(chunk) for chunk in chunks if self._part(chunk).exists()}
+
+    def keep(self, chunk: range, records: list[Records]) -> None:
         """Write a finished chunk."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
-        flat = [record for trial in records for record in trial]
-        table = pa.table(
-            {
-                "trial": [i for i, trial in zip(chunk, records, strict=True) for _ in trial],
-                **{name: [getattr(record, name) for record in flat] for name in _FIELDS},
-            }
-        )
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink)
-        name = f"part-{chunk[0]:09d}-{chunk[-1]:09d}.parquet"
-        write_whole(self.path / name, sink.getvalue().to_pybytes())
+        columns: dict[str, Any] = {}
+        for name in ARRAYS if records[0].best_share is not None else ARRAYS[:2]:
+            columns[name] = np.concatenate([getattr(of_one, name).ravel() for of_one in records])
+        found = [None if one.found_best is None else one.found_best.tolist() for one in records]
+        about = {**self._about_part(chunk), "found_best": found}
+        try:
+            write_table(self._part(chunk), pa.table(columns), about)
+        except OSError as error:  # it may have been removed meanwhile
+            raise unwritable("store", self.path, error) from error
+
+    def _part(self, chunk: range) -> Path:
+        return self.path / f"part-{chunk[0]:09d}-{chunk[-1]:09d}.parquet"
+
+    def _about_part(self, chunk: range) -> dict[str, Any]:
+        shape = [len(self.about["strategies"]), len(chunk), len(self.about["checkpoints"])]
+        return {**self.about, "trials": [chunk[0], chunk[-1]], "shape": shape}
+
+    def _read(self, chunk: range) -> list[Records]:
+        try:
+            table, about, verified = read_table(self._part(chunk))
+            difference = _difference(about, self._about_part(chunk))
+            if difference is not None or not verified:
+                raise ValueError(f"is of another run: {difference or 'it has no checksum'}")
+            shape = about["shape"]
+            arrays = [np.reshape(table[n].to_numpy(), shape) for n in table.column_names]
+            found = [None if best is None else np.array(best) for best in about["found_best"]]
+            if len(arrays) == 2:  # no share of best plays where arms are infinitely many
+                arrays.append(np.full(shape[:1], None))
+            return [Records(*one) for one in zip(*arrays, found, strict=True)]
+        except UNREADABLE as error:
+            raise ValueError(
+                f"store has a part that cannot be read: {str(self._part(chunk))!r} {error}; delete "
+                "it and run again"
+            ) from error
 
 
-_FIELDS = ("regret", "return_regret", "best_share", "found_best")
-
-
-def _read(part: Path, trials: int) -> list[list[Record]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        rows = pq.read_table(part).to_pylist()
-    except (pa.ArrowInvalid, OSError) as error:
-        raise ValueError(
-            f"store has a part that cannot be read, {str(part)!r}: delete it and run again"
-        ) from error
-    records = [Record(*(_array(row[name]) for name in _FIELDS)) for row in rows]
-    strategies = len(records) // trials
-    return [records[i * strategies : (i + 1) * strategies] for i in range(trials)]
-
-
-def _array(value: Any) -> Any:
-    return np.array(value, dtype=np.float64) if isinstance(value, list) else value
-
-
-def _manifest(spec: Spec) -> dict[str, Any]:
+def _about(spec: Spec) -> dict[str, Any]:
+    """Return what every part of a simulation has in common."""
     return {
         "format": FORMAT,
         "version": __version__,
         "problem": repr(spec.problem),
         "strategies": list(spec.labels),
         "engines": list(spec.engines),
-        "trials": spec.trials,
         "horizon": spec.horizon,
         "seed": spec.seed,
         "checkpoints": spec.steps.tolist(),
+        "identities": list(spec.identities),
     }
 
 
-def _check_same(found: dict[str, Any], wanted: dict[str, Any], path: Path) -> None:
+def _difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
+    """Return the first thing in which two descriptions differ, or None."""
     for name, value in wanted.items():
-        if found.get(name) != value:
-            raise ValueError(
-                f"store {str(path)!r} holds another simulation: its {name} is "
-                f"{_short(found.get(name))}, not {_short(value)}; nothing was changed. Use another "
-                "folder, or the same arguments to continue"
+        there = found.get(name)
+        if there == value:
+            continue
+        if name == "identities" and isinstance(there, list) and len(there) == len(value):
+            labels = ["problem", *wanted["strategies"]]
+            label = next(
+                x for x, one, other in zip(labels, there, value, strict=True) if one != other
             )
+            return f"its {label} has the same label, but other numbers or other code"
+        return f"its {name} is {_short(there)}, not {_short(value)}"
+    return None
 
 
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 200 else text[:197] + "..."
-
-
-def _locked(path: Path) -> int | None:
-    """Return a descriptor that locks the folder, or None where there are no such locks."""
-    if fcntl is None:
-        return None
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(folder)
-        if not isinstance(error, BlockingIOError):
-            return None  # some network file systems cannot lock folders
-        raise ValueError(
-            f"store {str(path)!r} is in use by another run: wait until it is done, stop it, or use "
-            "another folder"
-        ) from error
-    return folder

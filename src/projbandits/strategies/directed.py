@@ -11,8 +11,8 @@ from projbandits._checks import one_of, positive
 from projbandits.arms import DecisionSet
 from projbandits.strategies.base import State
 from projbandits.strategies.belief import Moments
-from projbandits.strategies.information import InformationDirected, Prospect, first_largest
 from projbandits.strategies.improvement import deviations, return_variance
+from projbandits.strategies.information import InformationDirected, Prospect, first_largest
 from projbandits.strategies.rule import CompiledRule
 from projbandits.subspace import Subspace
 
@@ -100,4 +100,6 @@ class DirectedIDS(InformationDirected):
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does."""
-        return self.rule_of("directed.directed", arms, self.bound if self.radius == "published" else 0.0)
+        return self.rule_of(
+            "directed.directed", arms, self.bound if self.radius == "published" else 0.0
+        )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
-from projbandits._checks import Array, positive
+from projbandits._checks import positive
 from projbandits.arms import DecisionSet
 from projbandits.strategies.base import Choice, LinearStrategy, State
-from projbandits.strategies.rule import CompiledRule
+from projbandits.strategies.rule import CompiledRule, over_steps
 from projbandits.subspace import Subspace
 
 
@@ -31,11 +31,11 @@ class Ellipsoidal(LinearStrategy):
 
     def radius(self, t: int, arms: DecisionSet) -> float:
         """Return alpha sqrt(log t min(d log t, |D|))."""
-        return self.radius_for(t, arms.d, arms.size)
+        return self.radius_for(arms.d, arms.size)(t)
 
-    def radius_for(self, t: int, d: int, size: float) -> float:
-        """Return the radius on any set of that dimension and that many arms."""
-        return self.alpha * math.sqrt(math.log(t) * min(d * math.log(t), size))
+    def radius_for(self, d: int, size: float) -> Callable[[int], float]:
+        """Return the radius as a function of t on any set of that dimension and that many arms."""
+        return lambda t: self.alpha * math.sqrt(math.log(t) * min(d * math.log(t), size))
 
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
         """Choose the arm with the largest optimistic score, with certainty."""
@@ -44,7 +44,8 @@ class Ellipsoidal(LinearStrategy):
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does; its parameters are the radii."""
-        return CompiledRule("ellipsoid.optimistic", _radii(self, arms.d, arms.size, horizon), widths=True)
+        radii = over_steps(self.radius_for, arms.d, arms.size, horizon=horizon)
+        return CompiledRule("ellipsoid.optimistic", radii, widths=True)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -95,8 +96,3 @@ class ProjectedUE(Ellipsoidal):
 
     learns_on = "arm"
     aims_at = "projection"
-
-
-@lru_cache(maxsize=32)
-def _radii(strategy: Ellipsoidal, d: int, size: float, horizon: int) -> Array:
-    return np.array([strategy.radius_for(t, d, size) for t in range(1, horizon + 1)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.arms.base import BASIS_METHODS
 from projbandits.arms.finite import Rows
 from projbandits.strategies.base import Choice, LinearStrategy, State
-from projbandits.strategies.rule import CompiledRule
+from projbandits.strategies.rule import CompiledRule, over_steps
 from projbandits.subspace import Subspace
 
 
@@ -72,7 +71,8 @@ class EpsilonGreedy(LinearStrategy):
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does; its parameters are epsilon_t."""
         k = len(arms.basis_arms(self.basis))
-        return CompiledRule("greedy.greedy", epsilons(self, k, arms.size, horizon), basis=self.basis)
+        epsilons = over_steps(self.epsilon_for, k, math.isfinite(arms.size), horizon=horizon)
+        return CompiledRule("greedy.greedy", epsilons, basis=self.basis)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -174,10 +174,3 @@ def _same(one: Arm, other: Arm) -> bool:
     if one.index is not None:
         return one.index == other.index
     return bool((one.x == other.x).all())
-
-
-@lru_cache(maxsize=32)
-def epsilons(strategy: EpsilonGreedy, k: int, size: float, horizon: int) -> Array:
-    """Return epsilon_1 to epsilon_horizon, each checked where the schedule is a user's."""
-    epsilon = strategy.epsilon_for(k, math.isfinite(size))
-    return np.array([epsilon(t) for t in range(1, horizon + 1)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Collection
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +45,19 @@ class CompiledRule(NamedTuple):
     widths: bool = False
     inside: bool = False
     basis: str = "pivoted-qr"
+
+
+@lru_cache(maxsize=32)
+def over_steps(
+    maker: Callable[..., Callable[[int], float]], *arguments: Any, horizon: int
+) -> Array:
+    """Return the values at steps 1 to horizon of the function of t that a method returns.
+
+    They are kept for the method of one object: `==` of a strategy does not see what a subclass
+    adds, so of two that are equal one may have another schedule.
+    """
+    value = maker(*arguments)
+    return np.array([value(t) for t in range(1, horizon + 1)])
 
 
 def overridden(strategy: Any, method: str, parts: Collection[str] | None = None) -> str | None:

@@ -9,13 +9,10 @@ its own. Where the curvature says that Newton would not climb, or where it does 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from projbandits._checks import Array
 from projbandits.simulation.kernels.common import argmax, copy
 from projbandits.simulation.kernels.loops import loops
 from projbandits.simulation.kernels.support import entropy_root, support

@@ -70,24 +70,25 @@ def lead(scores, slopes, i):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def within(c, low, high, low_open, high_open):  # type: ignore[no-untyped-def]
-    """Return whether c lies in the interval from low to high, without the ends that are open."""
+def within(c, interval):  # type: ignore[no-untyped-def]
+    """Return whether c lies in an interval, without the ends that are open."""
+    low, high, low_open, high_open = interval
     return not (c < low or c > high or (low_open and c == low) or (high_open and c == high))
 
 
 @njit(nogil=True, error_model="numpy")
-def still(most, drift, q, low, high, low_open, high_open):  # type: ignore[no-untyped-def]
+def still(most, drift, q, interval):  # type: ignore[no-untyped-def]
     """Pull one arm as `stretch` does where there is no noise.
 
     c = m drift / (1 + m q) then moves one way only, from 0 inside the interval, so the first step
     outside is found by bisection.
     """
-    if within(most * drift / (1.0 + most * q), low, high, low_open, high_open):
+    if within(most * drift / (1.0 + most * q), interval):
         return most, most * drift
     before, first = 0, most
     while first - before > 1:
         m = before + (first - before) // 2
-        if within(m * drift / (1.0 + m * q), low, high, low_open, high_open):
+        if within(m * drift / (1.0 + m * q), interval):
             before = m
         else:
             first = m
@@ -95,13 +96,14 @@ def still(most, drift, q, low, high, low_open, high_open):  # type: ignore[no-un
 
 
 @njit(nogil=True, error_model="numpy")
-def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, noise, stop):  # type: ignore[no-untyped-def]
-    """Pull one arm until c = S / (1 + m q) leaves [low, high], at most `most` times.
+def stretch(most, drift, sd, q, interval, ends, sums, noise, stop):  # type: ignore[no-untyped-def]
+    """Pull one arm until c = S / (1 + m q) leaves the interval, at most `most` times.
 
     Returns the number of pulls m and the sum S of what they brought beyond the prediction.
     `ends` and `sums` are scratch: the right ends of the blocks still to be looked at, the next on
     top, and the values of S drawn for them.
     """
+    low, high, _, _ = interval
     m, S = 0, 0.0
     top = 0
     ends[0] = most
@@ -112,7 +114,7 @@ def stretch(most, drift, sd, q, low, high, low_open, high_open, ends, sums, nois
         if width == 1:
             m, S = end, T
             top -= 1
-            if not within(S / (1.0 + m * q), low, high, low_open, high_open):
+            if not within(S / (1.0 + m * q), interval):
                 break
             continue
         below = high * (1.0 + m * q) - S
@@ -150,6 +152,7 @@ def play(  # type: ignore[no-untyped-def]
     """
     pulls, totals, inverse, theta = trace
     scale, exponent = schedule
+    sd = world.scale
     K, d = learn.shape
     horizon = tally.steps[-1]
     scores = np.zeros(K)
@@ -186,16 +189,14 @@ def play(  # type: ignore[no-untyped-def]
         q, p = direction(inverse, theta, learn[i], v)
         products(aim_T, v, slopes)
         if most == 1:
-            m, S = 1, world.means[i] - p + world.scale * normal(noise)
+            m, S = 1, world.means[i] - p + sd * normal(noise)
         else:
             drift = world.means[i] - p
-            low, high, low_open, high_open = lead(scores, slopes, i)
-            if world.scale == 0.0:
-                m, S = still(most, drift, q, low, high, low_open, high_open)
+            interval = lead(scores, slopes, i)
+            if sd == 0.0:
+                m, S = still(most, drift, q, interval)
             else:
-                m, S = stretch(
-                    most, drift, world.scale, q, low, high, low_open, high_open, ends, sums, noise, stop
-                )
+                m, S = stretch(most, drift, sd, q, interval, ends, sums, noise, stop)
         c = S / (1.0 + m * q)
         move(inverse, theta, c, m / (1.0 + m * q), v, u)
         for j in range(K):
@@ -207,7 +208,7 @@ def play(  # type: ignore[no-untyped-def]
 
 
 def _events(  # type: ignore[no-untyped-def]
-    penalty, learn, aim_T, schedule, explorations, basis, worlds, key, trials, steps, out, trace, stop
+    penalty, learn, aim_T, schedule, drawn, basis, worlds, key, trials, steps, out, trace, stop
 ):
     """Play trials one after another; but for the schedule, each array has a row for each trial."""
     means, gaps, return_gaps, is_best, noise, scale = worlds
@@ -218,7 +219,7 @@ def _events(  # type: ignore[no-untyped-def]
             learn[n],
             aim_T[n],
             schedule,
-            explorations[n],
+            drawn[n],
             basis[n],
             FiniteWorld(means[n], gaps[n], return_gaps[n], is_best[n], noise, scale[n]),
             begin(key, trials[n], NOISE),
