@@ -239,6 +239,7 @@ def test_the_compiled_search_ends_where_repeated_support_points_do(kind: str, d:
             region.spanning_points,
             compiled._region(region),
             np.array([score.radius]),
+            np.empty((0, 0)),
             pb.Subspace(np.eye(d)),
             0,
         )

@@ -259,7 +259,9 @@ def test_an_arm_that_is_better_than_its_features_say_is_found() -> None:
 class Own(pb.GENTRY):
     """A strategy that offers a compiled rule of its own, which knows nothing of effects."""
 
-    def compiled_rule(self, arms: pb.DecisionSet, horizon: int) -> CompiledRule:
+    def compiled_rule(
+        self, arms: pb.DecisionSet, subspace: pb.Subspace, horizon: int
+    ) -> CompiledRule:
         return CompiledRule(lambda t, view, rng: 0, np.zeros(1))
 
 

@@ -1,5 +1,7 @@
 """The engines mean the same: compiled equals reference, events equals it in distribution."""
 
+import dataclasses
+import inspect
 import math
 from threading import Timer
 from typing import Any
@@ -23,6 +25,7 @@ from projbandits.strategies import LinearStrategy
 from projbandits.strategies.belief import Belief
 from projbandits.strategies.ids import Prospect
 from tests import naive
+from tests.everyone import everyone
 
 FIVE: list[LinearStrategy] = [
     pb.GENTRY(),
@@ -40,7 +43,8 @@ BELIEVING: list[LinearStrategy] = [
     pb.DirectedIDS(radius="published", bound=2.0, noise=0.4, ridge=2.0),
     pb.ProjectedTS(),
 ]
-ALL = FIVE + BELIEVING
+BEFORE = {type(strategy) for strategy in FIVE + BELIEVING}
+ALL = [*FIVE, *BELIEVING, *(new for new in everyone() if type(new) not in BEFORE)]
 U3 = pb.Subspace.coordinates([0, 1], d=3)
 THETA = [1.0, 0.5, -0.7]
 
@@ -446,6 +450,65 @@ def test_an_engine_that_cannot_serve_says_why(
         run({**FINITE, **CONVEX, **others}[problem], strategy, engine, trials=1, horizon=5)
 
 
+class Worst(pb.GENTRY):
+    """GENTRY that plays the arm it thinks least of."""
+
+    def greedy(self, state: pb.State, arms: pb.DecisionSet) -> pb.Arm:
+        return arms.best(-self.aim(state))
+
+
+class Bold(pb.UE):
+    """UE with another radius."""
+
+    def radius(self, t: int, arms: pb.DecisionSet) -> float:
+        return 100.0
+
+
+class Sided(pb.LinearStrategy):
+    """What a class brings in from beside its parents, not from below them."""
+
+    def greedy(self, state: pb.State, arms: pb.DecisionSet) -> pb.Arm:
+        return arms.best(-self.aim(state))
+
+
+class Mixed(pb.GENTRY, Sided):
+    """GENTRY whose greedy arm comes from a class that stands behind EpsilonGreedy."""
+
+
+@pytest.mark.parametrize(
+    ("strategy", "what"), [(Worst(), "greedy"), (Bold(), "radius"), (Mixed(), "greedy")], ids=repr
+)
+def test_a_changed_part_of_the_choice_is_seen(strategy: LinearStrategy, what: str) -> None:
+    size = {"trials": 2, "horizon": 60}
+    auto = run(FINITE["setting-a"], strategy, "auto", **size)
+    assert auto.engines == ("reference",)
+    assert (auto.regret == run(FINITE["setting-a"], strategy, "reference", **size).regret).all()
+    for engine in ("compiled", "events") if isinstance(strategy, pb.GENTRY) else ("compiled",):
+        with pytest.raises(ValueError, match=f"defines {what} anew but no compiled_rule"):
+            run(FINITE["setting-a"], strategy, engine, **size)
+
+
+@pytest.mark.parametrize("strategy", everyone(), ids=repr)
+def test_no_part_of_a_strategy_can_be_changed_unseen(strategy: LinearStrategy) -> None:
+    # Every method and property by itself, in a subclass and on the instance.
+    kind, world = type(strategy), FINITE["twins"].world(np.random.default_rng(0))
+    assert compiled.why_not(world, strategy) is None
+    fields = {field.name for field in dataclasses.fields(strategy)}
+    given = {name: getattr(strategy, name) for name in fields}
+    parts = [n for n in dir(kind) if not n.startswith("__") and n not in {"_abc_impl", *fields}]
+    assert {"select", "greedy", "learnt", "init", "aim", "update", "known_scales"} <= {*parts}
+    for name in set(parts) - {"compiled_rule", "learns_on", "aims_at"}:
+        original = inspect.getattr_static(kind, name)
+        twin = property(original.fget) if isinstance(original, property) else lambda *a, **k: 0
+        changed = type("Changed", (kind,), {name: twin})(**given)
+        assert compiled.why_not(world, changed) is not None, name
+        if not isinstance(original, property):
+            object.__setattr__(patched := kind(**given), name, twin)
+            assert compiled.why_not(world, patched) is not None, name
+    declared = type("Declared", (kind,), {"aims_at": "return", "note": "a name of its own"})
+    assert compiled.why_not(world, declared(**given)) is None
+
+
 class Deaf(pb.EIIDS):
     """EIIDS with another prospect, which no kernel knows."""
 
@@ -463,8 +526,36 @@ class Changed(pb.GENTRY):
 def test_a_strategy_that_changes_the_choice_is_not_run_as_its_parent() -> None:
     assert run(FINITE["twins"], Changed(), "auto", trials=1, horizon=5).engines == ("reference",)
     assert run(FINITE["twins"], Deaf(), "auto", trials=1, horizon=5).engines == ("reference",)
-    with pytest.raises(ValueError, match="Changed offers no compiled_rule"):
+    with pytest.raises(ValueError, match="Changed defines select anew"):
         run(FINITE["twins"], Changed(), "compiled", trials=1, horizon=5)
+
+
+class Astray(pb.GENTRY):
+    """Chooses a row of its own from step 7 on, by either engine."""
+
+    alpha: float  # the row
+
+    def select(self, state: pb.State, arms: pb.DecisionSet, rng: np.random.Generator) -> pb.Choice:
+        row = int(self.alpha) - 10 if state.step >= 7 else 0
+        return pb.Choice(pb.Arm(np.zeros(arms.d), row), 1.0)
+
+    def compiled_rule(
+        self, arms: pb.DecisionSet, subspace: pb.Subspace, horizon: int
+    ) -> pb.CompiledRule:
+        return pb.CompiledRule(astray, np.array([self.alpha - 10]))
+
+
+def astray(t: Any, view: Any, rng: Any) -> Any:
+    return int(view.parameters[0]) if t >= 7 else 0
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("row", [7, -1, 2**40])
+def test_a_row_outside_of_the_arms_is_never_read(engine: str, row: int) -> None:
+    strategy = Astray(alpha=row + 10)
+    with pytest.raises(ValueError, match=rf"Astray\(.* from 0 to 6, .* {row} at step 7"):
+        run(FINITE["twins"], strategy, engine, trials=1, horizon=20)
+    run(FINITE["twins"], Astray(alpha=16), engine, trials=1, horizon=20)
 
 
 def test_ten_to_the_nine_steps_take_no_longer_than_looking_up() -> None:

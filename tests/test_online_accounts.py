@@ -224,7 +224,25 @@ def test_the_log_goes_to_parquet_and_back(tmp_path: Path) -> None:
         decider.explain("nobody-1")
 
 
-@pytest.mark.parametrize("strategy", [pb.GENTRY(schedule=constant), pb.UE()], ids=repr)
+class Worst(pb.GENTRY):
+    """GENTRY that plays the arm it thinks least of."""
+
+    def greedy(self, state: pb.State, arms: pb.DecisionSet) -> pb.Arm:
+        return arms.best(-self.aim(state))
+
+
+class Firm(pb.GENTRY):
+    """Chooses otherwise than the probabilities of its family say."""
+
+    def select(self, state: pb.State, arms: pb.DecisionSet, rng: np.random.Generator) -> pb.Choice:
+        return pb.Choice(arms.basis_arms()[2], 1.0)
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [pb.GENTRY(schedule=constant), pb.UE(), Worst(schedule=constant), Firm(schedule=constant)],
+    ids=repr,
+)
 def test_probabilities_of_all_arms_agree_with_choices(strategy: Any) -> None:
     rng = np.random.default_rng(3)
     arms = pb.FiniteArms(rng.normal(size=(7, 4)))

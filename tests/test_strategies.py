@@ -10,21 +10,18 @@ import pytest
 import projbandits as pb
 from projbandits.strategies import LinearStrategy
 from projbandits.testing import check_strategy
+from tests.everyone import everyone
 
 ALL: list[LinearStrategy] = [
-    pb.GENTRY(alpha=0.5),
+    *everyone(),
+    pb.GENTRY(alpha=0.5, basis="first"),
     pb.CURSE(alpha=0.5),
     pb.REGRET(alpha=0.5),
-    pb.GENTRY(alpha=0.5, basis="first"),
     pb.GENTRY(alpha=0.05, schedule="smooth", ridge=3.0),
     pb.UE(alpha=0.5),
-    pb.ProjectedUE(alpha=0.5),
-    pb.EIIDS(),
     pb.EIIDS(noise=2.0, ridge=1.0),
     pb.EIRatio(horizon=30),
-    pb.DirectedIDS(),
     pb.DirectedIDS(radius="published", noise=0.5),
-    pb.ProjectedTS(),
 ]
 BALL_AND_CO = [
     pb.EntropyBall(d=3),

@@ -7,7 +7,7 @@ Tay): decision sets, subspaces, strategies, problems, and a simulator.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from projbandits import problems, schedules, theory
+from projbandits import problems, schedules, strategies, theory
 from projbandits._version import __version__
 from projbandits.arms import (
     Arm,
@@ -22,20 +22,7 @@ from projbandits.arms import (
 from projbandits.results import Result
 from projbandits.ridge import Ridge
 from projbandits.simulation import simulate
-from projbandits.strategies import (
-    CURSE,
-    EIIDS,
-    GENTRY,
-    REGRET,
-    UE,
-    Choice,
-    DirectedIDS,
-    EIRatio,
-    ProjectedTS,
-    ProjectedUE,
-    State,
-    Strategy,
-)
+from projbandits.strategies import *  # noqa: F403  (its __all__ is the one list of strategies)
 from projbandits.subspace import Subspace
 
 if TYPE_CHECKING:
@@ -43,39 +30,29 @@ if TYPE_CHECKING:
     from projbandits.online.estimator import ProjectedRidge
 
 __all__ = [
-    "CURSE",
-    "EIIDS",
-    "GENTRY",
-    "REGRET",
-    "UE",
     "Arm",
     "Ball",
     "Box",
-    "Choice",
     "Decider",
     "Decision",
     "DecisionSet",
-    "DirectedIDS",
-    "EIRatio",
     "Ellipsoid",
     "EntropyBall",
     "FiniteArms",
     "Polytope",
     "ProjectedRidge",
-    "ProjectedTS",
-    "ProjectedUE",
     "Result",
     "Ridge",
-    "State",
-    "Strategy",
     "Subspace",
     "__version__",
     "problems",
     "replay",
     "schedules",
     "simulate",
+    "strategies",
     "theory",
 ]
+__all__ += strategies.__all__
 
 
 _LATER = {

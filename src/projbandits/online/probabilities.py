@@ -9,7 +9,7 @@ import numpy as np
 
 from projbandits._checks import Array
 from projbandits.arms import FiniteArms
-from projbandits.strategies.greedy import EpsilonGreedy
+from projbandits.strategies.rule import overridden
 
 DRAWS = 2000
 
@@ -17,9 +17,9 @@ DRAWS = 2000
 def probabilities(strategy: Any, state: Any, arms: FiniteArms) -> Array | None:
     """Return the probability of each arm, or None where they cannot be had.
 
-    A strategy may offer them as its own method `probabilities(state, arms)`; those of the
-    epsilon-greedy family are known. For others, choices are drawn until the stated probabilities
-    of the arms seen add up to one; if 2,000 draws do not suffice, they cannot be had.
+    A strategy may offer them as its own method `probabilities(state, arms)`. For others, and for
+    one that has changed the choice since, choices are drawn until the stated probabilities of the
+    arms seen add up to one; if 2,000 draws do not suffice, they cannot be had.
 
     Examples
     --------
@@ -31,10 +31,8 @@ def probabilities(strategy: Any, state: Any, arms: FiniteArms) -> Array | None:
     array([0.75, 0.25])
     """
     own = getattr(strategy, "probabilities", None)
-    if own is not None:
+    if own is not None and overridden(strategy, "probabilities", ["select"]) is None:
         return np.asarray(own(state, arms), dtype=np.float64)
-    if isinstance(strategy, EpsilonGreedy) and type(strategy).select is EpsilonGreedy.select:
-        return _greedy(strategy, state, arms)
     rng = np.random.default_rng(0)
     found = np.zeros(arms.size)
     for _ in range(DRAWS):
@@ -45,13 +43,3 @@ def probabilities(strategy: Any, state: Any, arms: FiniteArms) -> Array | None:
         if found.sum() >= 1 - 1e-9:
             return found
     return None
-
-
-def _greedy(strategy: EpsilonGreedy, state: Any, arms: FiniteArms) -> Array:
-    basis = arms.basis_rows(strategy.basis)
-    epsilon = strategy.epsilon(arms)(state.step) if basis else 0.0
-    found = np.zeros(arms.size)
-    found[arms.best(strategy.aim(state)).index] += 1 - epsilon
-    if basis:
-        found[basis] += epsilon / len(basis)
-    return found

@@ -14,49 +14,64 @@ from projbandits.arms import Ball, Box, ConvexSet, Ellipsoid, EntropyBall, Finit
 from projbandits.problems import Bernoulli, Gaussian, Uniform, World
 from projbandits.results import FOUND_BEST_SHARE, FOUND_BEST_WINDOW
 from projbandits.simulation.records import Record
-from projbandits.simulation.rules import (
-    WITH_EFFECTS,
-    CompiledRule,
-    loop_of,
-    rule_of,
-    unchanged_family,
-)
+from projbandits.simulation.rules import EFFECTS, loop_of
 from projbandits.simulation.tables import Tables
-from projbandits.strategies import LinearStrategy, Strategy
+from projbandits.strategies import CompiledRule, LinearStrategy, Strategy
 from projbandits.strategies.effects import RATIOS, Effects
 from projbandits.strategies.ids import DRAWS
+from projbandits.strategies.rule import overridden
 
 NOISES = (Gaussian, Uniform, Bernoulli)
 LARGEST = 1e8
 """V^-1 loses this many times the round-off when the square of an arm exceeds the ridge so often."""
 SETS = (FiniteArms, EntropyBall, Ball, Ellipsoid, Box)
+LEARNING = ("init", "update", "learnt", "aim")
+"""What the loops do as `LinearStrategy` does it, whoever offers the rule."""
 
 
 def why_not(world: World, strategy: Strategy) -> str | None:
     """Return why the compiled engine cannot serve, or None if it can."""
+    name = type(strategy).__name__
+    if not isinstance(strategy, LinearStrategy):
+        return f"{name} is no LinearStrategy"
+    if not hasattr(strategy, "compiled_rule"):
+        return f"{name} offers no compiled_rule"
+    for method in LEARNING:
+        if getattr(type(strategy), method) is not getattr(LinearStrategy, method):
+            return f"{name} has its own {method}, which the compiled loop does not know"
+    if (changed := overridden(strategy, "compiled_rule")) is not None:
+        return f"{name} defines {changed} anew but no compiled_rule that knows of it"
+    if (reason := why_not_here(world, strategy)) is not None:
+        return reason
+    rule = rule_of(strategy, world, 1)
+    if rule is None:
+        return f"{name} offers no compiled rule for {world.arms!r}"
+    if strategy.arm_effects is not None and not isinstance(rule.kernel, str):
+        return f"{name} has no compiled rule for arm effects"
+    return None
+
+
+def why_not_here(world: World, strategy: LinearStrategy) -> str | None:
+    """Return why it cannot serve in this world, where it can in another of the same problem."""
     if type(world.noise) not in NOISES:
         return f"it knows Gaussian, uniform and Bernoulli noise, not {world.noise!r}"
     if type(world.arms) not in SETS:
         return f"it has no compiled support points for {type(world.arms).__name__}"
-    if not isinstance(strategy, LinearStrategy):
-        return f"{type(strategy).__name__} is no LinearStrategy"
     if world.arms.longest**2 > LARGEST * strategy.ridge:
         return (
             f"arms as long as {world.arms.longest:.3g} would cost it accuracy with a ridge of "
             f"{strategy.ridge:g}: scale the features"
         )
-    if type(strategy).update is not LinearStrategy.update:
-        return f"{type(strategy).__name__} has an update of its own"
-    if type(strategy).aim is not LinearStrategy.aim:
-        return f"{type(strategy).__name__} has an aim of its own"
-    family, offered = unchanged_family(strategy), hasattr(strategy, "compiled_rule")
-    if family is None and not offered:
-        return f"{type(strategy).__name__} offers no compiled_rule"
     if strategy.arm_effects is not None and not isinstance(world.arms, FiniteArms):
         return "arm effects need finitely many arms"
-    if strategy.arm_effects is not None and offered:
-        return f"{type(strategy).__name__} has no compiled rule for arm effects"
     return None
+
+
+def rule_of(strategy: LinearStrategy, world: World, horizon: int) -> CompiledRule | None:
+    """Return how a strategy chooses in a world up to a horizon, if it offers that."""
+    offered: Any = strategy
+    rule: CompiledRule | None = offered.compiled_rule(world.arms, world.subspace, horizon)
+    return rule
 
 
 def run(
@@ -73,7 +88,8 @@ def run(
 
     If another thread raises the flag `stop`, it ends soon and what it returns means nothing.
     """
-    rule = rule_of(strategy, world.arms, horizon)
+    rule = rule_of(strategy, world, horizon)
+    assert rule is not None  # see `why_not`
     noise = NOISES.index(type(world.noise)), world.noise.scale, noise_rng, strategy_rng
     if tables is not None:
         return _run_finite(tables, strategy, rule, noise, checkpoints, horizon, stop)
@@ -92,9 +108,11 @@ def _run_finite(
     out = np.empty((3, len(checkpoints)))
     effects = strategy.arm_effects is not None
     begin = _with_effects if effects else _without_effects
-    share = loop_of(rule.function, "effects" if effects else "finite")(
+    wrong = np.zeros(2, np.int64)
+    share = loop_of(rule.kernel, "effects" if effects else "finite")(
         *begin(tables, strategy, rule),
         np.zeros(FOUND_BEST_WINDOW, np.bool_),
+        wrong,
         tables.means,
         tables.gaps,
         tables.return_gaps,
@@ -105,6 +123,11 @@ def _run_finite(
         stop,
         out,
     )
+    if wrong[0] > 0:
+        raise ValueError(
+            f"{strategy!r} must choose a row from 0 to {len(tables.means) - 1}, its compiled rule "
+            f"returned {wrong[1]} at step {wrong[0]}"
+        )
     return Record(out[0], out[1], out[2], bool(share > FOUND_BEST_SHARE))
 
 
@@ -117,7 +140,8 @@ def _without_effects(
     learn, aim = _features(tables, strategy)
     K, d = learn[0].shape
     B = tables.world.subspace.basis if rule.inside else np.empty((d, 0))
-    view = finite_view(strategy.ridge, learn, aim, tables.basis(rule.basis), rule.parameters, B)
+    basis = tables.basis(rule.basis)
+    view = finite_view(strategy.ridge, learn, aim, basis, rule.parameters, rule.plan, B)
     return view, np.empty((2, d)), np.empty(K), rule.widths, learn is aim
 
 
@@ -139,7 +163,7 @@ def _with_effects(tables: Tables, strategy: LinearStrategy, rule: CompiledRule) 
             aim[1],
             basis,
             rule.parameters,
-            WITH_EFFECTS.index(rule.function),
+            EFFECTS.index(str(rule.kernel)),
         ),
         strategy.ridge,
         -1.0 if tau is None else tau,
@@ -184,10 +208,11 @@ def _run_convex(
         arms.spanning_points,
         _region(arms),
         rule.parameters,
+        rule.plan,
         world.subspace,
         1 + DRAWS + arms.rank if rule.inside else 0,
     )
-    loop_of(rule.function, "convex")(
+    loop_of(rule.kernel, "convex")(
         view,
         np.empty((4, arms.d)),
         learns_whole,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from projbandits.simulation.tables import Tables
 from projbandits.strategies import LinearStrategy, Strategy
 from projbandits.strategies.greedy import EpsilonGreedy
 
-FASTEST_FIRST = {"events": events.why_not, "compiled": compiled.why_not}
+FASTEST_FIRST: dict[str, ModuleType] = {"events": events, "compiled": compiled}
 ENGINES = ("auto", *FASTEST_FIRST, "reference")
 BATCH = 100_000
 """A batch has worlds of about so many features of arms in all: what small worlds gain, large ones
@@ -35,16 +36,17 @@ def choose(engine: str, world: World, strategy: Strategy) -> str:
     """
     one_of("engine", engine, ENGINES)
     if engine == "auto":
-        able = (name for name, why_not in FASTEST_FIRST.items() if why_not(world, strategy) is None)
+        able = (n for n, module in FASTEST_FIRST.items() if module.why_not(world, strategy) is None)
         return next(able, "reference")
-    _check(engine, world, strategy, "use engine='auto'")
+    if engine != "reference":
+        reason = FASTEST_FIRST[engine].why_not(world, strategy)
+        if reason is not None:
+            raise _refusal(engine, strategy, reason, "use engine='auto'")
     return engine
 
 
-def _check(engine: str, world: World, strategy: Strategy, remedy: str) -> None:
-    reason = FASTEST_FIRST[engine](world, strategy) if engine in FASTEST_FIRST else None
-    if reason is not None:
-        raise ValueError(f"engine {engine!r} cannot run {strategy!r} here: {reason}; {remedy}")
+def _refusal(engine: str, strategy: Strategy, reason: str, remedy: str) -> ValueError:
+    return ValueError(f"engine {engine!r} cannot run {strategy!r} here: {reason}; {remedy}")
 
 
 def batches(spec: Spec, trials: Iterable[int]) -> Iterator[dict[int, World]]:
@@ -80,9 +82,11 @@ def play(spec: Spec, batch: dict[int, World], stop: NDArray[np.uint8]) -> Iterat
     for strategy, engine in zip(spec.strategies, spec.engines, strict=True):
         if stop[0]:
             return
-        for world in batch.values():
+        for world in batch.values() if engine != "reference" else ():
             # Chosen by the first world; another may be of another kind.
-            _check(engine, world, strategy, "use engine='reference'")
+            reason = FASTEST_FIRST[engine].why_not_here(world, strategy)
+            if reason is not None:
+                raise _refusal(engine, strategy, reason, "use engine='reference'")
         if engine == "events":
             assert isinstance(strategy, EpsilonGreedy)
             yield events.run(batch, strategy, spec.steps, spec.horizon, spec.seed, stop)[0]

@@ -21,11 +21,11 @@ from projbandits.arms import FiniteArms
 from projbandits.problems import Gaussian, World
 from projbandits.problems.base import are_best
 from projbandits.results import FOUND_BEST_SHARE, FOUND_BEST_WINDOW
-from projbandits.simulation import compiled, rules
+from projbandits.simulation import compiled
 from projbandits.simulation.records import Record
 from projbandits.simulation.streams import key, stream
 from projbandits.strategies import Strategy
-from projbandits.strategies.greedy import EpsilonGreedy
+from projbandits.strategies.greedy import EpsilonGreedy, epsilons
 
 CHECKED_STEPS = 1_000_000
 """A user's schedule is checked at every step up to here, beyond only where it is asked."""
@@ -42,12 +42,21 @@ class Trace(NamedTuple):
 
 def why_not(world: World, strategy: Strategy) -> str | None:
     """Return why the event engine cannot serve, or None if it can."""
-    if not isinstance(strategy, EpsilonGreedy) or rules.unchanged_family(strategy) is None:
+    if not isinstance(strategy, EpsilonGreedy):
         return f"{type(strategy).__name__} is not epsilon_t-greedy"
+    if type(strategy).compiled_rule is not EpsilonGreedy.compiled_rule:
+        return f"{type(strategy).__name__} has its own compiled_rule"
     if (reason := compiled.why_not(world, strategy)) is not None:
         return reason
     if strategy.arm_effects is not None:
         return "arm effects need every step"
+    return why_not_here(world, strategy)
+
+
+def why_not_here(world: World, strategy: EpsilonGreedy) -> str | None:
+    """Return why it cannot serve in this world, where it can in another of the same problem."""
+    if (reason := compiled.why_not_here(world, strategy)) is not None:
+        return reason
     if type(world.arms) is not FiniteArms:
         return f"it needs finitely many arms, got {type(world.arms).__name__}"
     if type(world.noise) is not Gaussian:
@@ -84,7 +93,7 @@ def run(
     epsilon = strategy.epsilon_for(k, finite=True)
     if not isinstance(epsilon, schedules.Power):
         # Thinning asks for few of the values; the others must be sound for it to be exact.
-        rules.epsilons(strategy, k, K, min(horizon, CHECKED_STEPS))
+        epsilons(strategy, k, K, min(horizon, CHECKED_STEPS))
     scale, exponent, drawn = _schedule(epsilon, horizon, seed, batch, stop)
     steps, at, ends, before, lengths = _questions(checkpoints.tobytes(), horizon)
     out = np.zeros((n, 3, len(steps)))  # not empty: numbers even where it is cut short

@@ -22,7 +22,7 @@ def run(
     strategy_rng: np.random.Generator,
 ) -> Record:
     """Return what one strategy did in one world."""
-    finite = world.arm_rewards is not None
+    finite, K = world.arm_rewards is not None, world.arms.size
     gaps = np.empty(horizon)
     return_gaps = np.empty(horizon)
     was_best = np.zeros(horizon, dtype=np.bool_)
@@ -30,6 +30,11 @@ def run(
     state = strategy.init(world.arms, world.subspace)
     for t in range(horizon):
         arm = strategy.select(state, world.arms, strategy_rng).arm
+        if finite and not (isinstance(arm.index, int | np.integer) and 0 <= arm.index < K):
+            raise ValueError(
+                f"{strategy!r} must choose a row from 0 to {K - 1}, it chose {arm.index} at step "
+                f"{t + 1}"
+            )
         mean = world.mean_return(arm)
         state = strategy.update(state, arm, world.noise.observe(mean, noise_rng))
 

@@ -20,11 +20,11 @@ from projbandits.results import Result
 from projbandits.simulation import engines, executors
 from projbandits.simulation.progress import Bar, Progress
 from projbandits.simulation.records import Record, stacked
-from projbandits.simulation.rules import forget_schedules
 from projbandits.simulation.spec import Spec, checked_steps, checked_strategies
 from projbandits.simulation.store import Store
 from projbandits.simulation.streams import stream
 from projbandits.strategies import Strategy
+from projbandits.strategies.greedy import forget_schedules
 
 
 def simulate(
@@ -93,7 +93,7 @@ def simulate(
     names = tuple(engines.choose(engine, world, strategy) for strategy in chosen)
     spec = Spec(problem, chosen, names, trials, horizon, seed, steps)
     total = trials * len(chosen) * horizon
-    forget_schedules()  # what a schedule refers to may have changed since the last call
+    forget_schedules()
     with (
         nullcontext() if store is None else Store(store, spec) as kept,
         Progress(total, shown=progress)

@@ -5,6 +5,7 @@ from projbandits.strategies.directed import DirectedIDS
 from projbandits.strategies.ellipsoid import UE, ProjectedUE
 from projbandits.strategies.greedy import CURSE, GENTRY, REGRET
 from projbandits.strategies.improvement import EIIDS, EIRatio
+from projbandits.strategies.rule import CompiledRule
 from projbandits.strategies.thompson import ProjectedTS
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "REGRET",
     "UE",
     "Choice",
+    "CompiledRule",
     "DirectedIDS",
     "EIRatio",
     "LinearStrategy",

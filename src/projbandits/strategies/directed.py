@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from projbandits._checks import one_of, positive
+from projbandits.arms import DecisionSet
 from projbandits.strategies.base import State
 from projbandits.strategies.belief import Belief
 from projbandits.strategies.ids import InformationDirected, Prospect, first_largest
 from projbandits.strategies.improvement import deviations, return_variance
+from projbandits.strategies.rule import CompiledRule
+from projbandits.subspace import Subspace
 
 RADII = ("practical", "published")
 CERTAIN = 1 - 1e-12
@@ -94,3 +97,7 @@ class DirectedIDS(InformationDirected):
     def prospect(self, state: State, belief: Belief) -> Prospect:
         """Return the gap and the information of each arm."""
         return directed(belief, self.reach(state))
+
+    def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
+        """Return the kernel that chooses as `select` does."""
+        return self.rule_of("directed", arms, self.bound if self.radius == "published" else 0.0)

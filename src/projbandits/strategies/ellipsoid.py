@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -11,6 +13,8 @@ from projbandits._checks import Array, positive
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.ridge import Ridge
 from projbandits.strategies.base import Choice, LinearStrategy, State
+from projbandits.strategies.rule import CompiledRule
+from projbandits.subspace import Subspace
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,12 @@ class Ellipsoidal(LinearStrategy):
             return Choice(arms.arm(int(scores.argmax())), 1.0)
         return Choice(arms.best_convex(Optimism(self.aim(state), radius, state.ridge)), 1.0)
 
+    def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
+        """Return the kernel that chooses as `select` does; its parameters are the radii."""
+        return CompiledRule(
+            "optimistic", _radii(self.radius_for, arms.d, arms.size, horizon), widths=True
+        )
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class UE(Ellipsoidal):
@@ -118,3 +128,8 @@ class ProjectedUE(Ellipsoidal):
 
     learns_on = "arm"
     aims_at = "projection"
+
+
+@lru_cache(maxsize=32)  # of a method, which equals only that of the same object
+def _radii(radius_for: Callable[..., float], d: int, size: float, horizon: int) -> Array:
+    return np.array([radius_for(t, d, size) for t in range(1, horizon + 1)])

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from projbandits import schedules
-from projbandits._checks import one_of, positive
-from projbandits.arms import Arm, DecisionSet
+from projbandits._checks import Array, one_of, positive
+from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.arms.base import BASIS_METHODS
 from projbandits.arms.finite import Rows
 from projbandits.strategies.base import Choice, LinearStrategy, State
+from projbandits.strategies.rule import CompiledRule
+from projbandits.subspace import Subspace
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -55,6 +58,21 @@ class EpsilonGreedy(LinearStrategy):
         if basis:
             probability += epsilon * _among(arm, basis) / len(basis)
         return Choice(arm, probability)
+
+    def probabilities(self, state: State, arms: FiniteArms) -> Array:
+        """Return the probability of each of finitely many arms."""
+        basis = arms.basis_rows(self.basis)
+        epsilon = self.epsilon_for(len(basis), finite=True)(state.step) if basis else 0.0
+        chances = np.zeros(arms.size)
+        chances[self.greedy(state, arms).index] += 1 - epsilon
+        if basis:
+            chances[basis] += epsilon / len(basis)
+        return chances
+
+    def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
+        """Return the kernel that chooses as `select` does; its parameters are epsilon_t."""
+        k = len(arms.basis_arms(self.basis))
+        return CompiledRule("greedy", epsilons(self, k, arms.size, horizon), basis=self.basis)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -156,3 +174,23 @@ def _same(one: Arm, other: Arm) -> bool:
     if one.index is not None:
         return one.index == other.index
     return bool((one.x == other.x).all())
+
+
+def epsilons(strategy: EpsilonGreedy, k: int, size: float, horizon: int) -> Array:
+    """Return epsilon_1 to epsilon_horizon, each checked where the schedule is a user's."""
+    return _epsilons(strategy.epsilon_for, k, math.isfinite(size), horizon)
+
+
+# A method equals only that of the same object, while strategies may be equal that differ in what
+# `==` does not see.
+@lru_cache(maxsize=32)
+def _epsilons(
+    epsilon_for: Callable[..., schedules.Epsilon], k: int, finite: bool, horizon: int
+) -> Array:
+    epsilon = epsilon_for(k, finite)
+    return np.array([epsilon(t) for t in range(1, horizon + 1)])
+
+
+def forget_schedules() -> None:
+    """Forget the values of schedules: what a user's refers to may have changed."""
+    _epsilons.cache_clear()

@@ -20,6 +20,7 @@ from projbandits.arms import Arm, ConvexSet, DecisionSet, FiniteArms
 from projbandits.strategies.base import Choice, LinearStrategy, State
 from projbandits.strategies.belief import Belief
 from projbandits.strategies.noise import cautious_noise
+from projbandits.strategies.rule import CompiledRule
 
 DRAWS = 16
 """How many draws of the belief propose a point of a convex set at each step."""
@@ -119,6 +120,13 @@ class Believing(LinearStrategy):
         else:
             points = np.array([arms.maximize(c) for c in directions])
         return Candidates(np.vstack([points, arms.basis()]), None)
+
+    def rule_of(self, kernel: str, arms: DecisionSet, more: float = 0.0) -> CompiledRule:
+        """Return a kernel with its parameters: sigma or 0, lambda, one more, the normal numbers."""
+        parameters = np.array([self.noise or 0.0, self.ridge, more])
+        if not isinstance(arms, FiniteArms):
+            parameters = np.concatenate([parameters, normal_table(arms.d).ravel()])
+        return CompiledRule(kernel, parameters, widths=True, inside=True)
 
     def belief(self, state: State, X: Array) -> Belief:
         """Return what is believed of the arms in the rows of X."""

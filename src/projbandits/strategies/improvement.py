@@ -17,6 +17,8 @@ from projbandits.strategies.ids import (
     Prospect,
     first_largest,
 )
+from projbandits.strategies.rule import CompiledRule
+from projbandits.subspace import Subspace
 
 SURE = 37.0
 """So many deviations behind, an arm's chance of being better is below the smallest numbers."""
@@ -102,6 +104,10 @@ class EIIDS(InformationDirected):
         """Return the gap and the information of each arm."""
         return improvement(belief)
 
+    def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
+        """Return the kernel that chooses as `select` does."""
+        return self.rule_of("eiids", arms)
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class EIRatio(Believing):
@@ -142,3 +148,7 @@ class EIRatio(Believing):
         ratios = np.where(repaid, info / gaps, 0.0)
         best = first_largest(ratios) if ratios.max() > 0 else h
         return Choice(candidates.arm(best), 1.0)
+
+    def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
+        """Return the kernel that chooses as `select` does."""
+        return self.rule_of("eiratio", arms, float(self.horizon))

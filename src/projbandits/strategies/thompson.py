@@ -12,6 +12,8 @@ from projbandits._checks import Array, integer
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.strategies.base import Choice, State
 from projbandits.strategies.ids import Believing
+from projbandits.strategies.rule import CompiledRule
+from projbandits.subspace import Subspace
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -45,6 +47,10 @@ class ProjectedTS(Believing):
             return Choice(arms.arm(int(best)), math.nan)
         drawn = self.draws(state, rng.standard_normal((1, arms.d)))
         return Choice(arms.best(drawn[0]), math.nan)
+
+    def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
+        """Return the kernel that chooses as `select` does."""
+        return self.rule_of("thompson", arms)
 
     def shares(
         self, state: State, arms: FiniteArms, rng: np.random.Generator, draws: int = 1000

@@ -28,7 +28,7 @@ class ConvexView(NamedTuple):
         D_k, and the support points along the axes.
     region : Region
         The set, for `support`.
-    parameters : ndarray
+    parameters, plan : ndarray
         What the strategy passed on.
     search : Search
         Room to work in.
@@ -51,6 +51,7 @@ class ConvexView(NamedTuple):
     starts: Array
     region: Region
     parameters: Array
+    plan: Array
     search: Search
     projection: Array
     residual: Array
@@ -69,6 +70,7 @@ def convex_view(
     starts: Array,
     region: Region,
     parameters: Array,
+    plan: Array,
     subspace: Subspace,
     proposals: int,
 ) -> ConvexView:
@@ -86,6 +88,7 @@ def convex_view(
         starts,
         region,
         parameters,
+        plan,
         search,
         subspace.matrix,
         np.zeros(1),

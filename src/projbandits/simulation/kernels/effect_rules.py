@@ -131,7 +131,7 @@ def thompson_with_effects(t, view, rng):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy")
 def any_rule(t, view, rng):  # type: ignore[no-untyped-def]
-    """Choose by the rule whose place in `simulation.rules.WITH_EFFECTS` is the view's."""
+    """Choose by the rule whose place in `simulation.rules.EFFECTS` is the view's."""
     if view.rule == 0:
         return greedy_rule(t, view, rng)
     if view.rule == 1:

@@ -150,6 +150,7 @@ def effect_steps(  # type: ignore[no-untyped-def]
     V,
     fits,
     recent,
+    wrong,
     means,
     gaps,
     return_gaps,
@@ -165,7 +166,8 @@ def effect_steps(  # type: ignore[no-untyped-def]
 ):
     """Play one trial and fill `out` (3 x checkpoints); return the last share of best plays.
 
-    `room` (3 x d), V (d x d) and `fits` are scratch; `pulls` and `sums` begin at zero.
+    `room` (3 x d), V (d x d) and `fits` are scratch; `pulls` and `sums` begin at zero;
+    `wrong` is as in `steps`.
     """
     scores, squares, linear, weights, scales = (
         view.scores,
@@ -188,6 +190,9 @@ def effect_steps(  # type: ignore[no-untyped-def]
         if t % 4096 == 0 and stop[0]:
             break
         i = rule(t, view, rng)  # type: ignore[name-defined]  # noqa: F821  (see `bind`)
+        if i < 0 or i >= K:  # before anything is read there
+            wrong[0], wrong[1] = t, i
+            break
         observed = observe(noise, means[i], scale, noise_rng)
         before, weight = sums[i] * weights[i], pulls[i] * weights[i]
         pulls[i] += 1.0

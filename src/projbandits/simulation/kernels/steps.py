@@ -37,7 +37,7 @@ class View(NamedTuple):
         `Ridge.residual`: what the estimate could not explain.
     basis : ndarray of shape (k,)
         The rows of D_k.
-    parameters : ndarray
+    parameters, plan : ndarray
         What the strategy passed on.
     scratch, lanes : ndarray of shape (K,) and (8,)
         Room to work in.
@@ -56,6 +56,7 @@ class View(NamedTuple):
     residual: Array
     basis: NDArray[np.int64]
     parameters: Array
+    plan: Array
     scratch: Array
     lanes: Array
     inside: Inside
@@ -68,6 +69,7 @@ def finite_view(
     aim: tuple[Array, Array],
     basis: NDArray[np.int64],
     parameters: Array,
+    plan: Array,
     B: Array,
 ) -> View:
     """Return the view of a trial that is about to begin.
@@ -91,6 +93,7 @@ def finite_view(
         np.zeros(1),
         basis,
         parameters,
+        plan,
         np.empty(K),
         np.empty(LANES),
         inside(B, learn[1], penalty),
@@ -105,6 +108,7 @@ def steps(  # type: ignore[no-untyped-def]
     widths,
     same,
     recent,
+    wrong,
     means,
     gaps,
     return_gaps,
@@ -121,6 +125,7 @@ def steps(  # type: ignore[no-untyped-def]
     """Play one trial and fill `out` (3 x checkpoints); return the last share of best plays.
 
     `room` (2 x d) and `moved` (K) are scratch, `recent` is False for as many steps as are counted.
+    If the rule returns a row that does not exist, `wrong` becomes step and row, and the trial ends.
     """
     scores, squares, inverse, theta, learn = (
         view.scores,
@@ -141,6 +146,9 @@ def steps(  # type: ignore[no-untyped-def]
         if t % 4096 == 0 and stop[0]:
             break
         i = rule(t, view, rng)  # type: ignore[name-defined]  # noqa: F821  (see `bind`)
+        if i < 0 or i >= K:  # before anything is read there
+            wrong[0], wrong[1] = t, i
+            break
         observed = observe(noise, means[i], scale, noise_rng)
         q, p = direction(inverse, theta, learn[i], v)
         w = 1.0 / (1.0 + q)

@@ -1,0 +1,69 @@
+"""docs/adding-a-strategy.md, followed to the letter in a copy of the tree."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "adding-a-strategy.md").read_text()
+TOOLS = Path(sys.executable).parent
+TESTS = [f"tests/test_{subject}.py" for subject in ("strategies", "specs", "package", "engines")]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with the page's strategy in it."""
+    copy = tmp_path_factory.mktemp("copy") / "project"
+    shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "tests", copy / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    if (ROOT / ".mypy_cache").is_dir():  # what the lint step has found of the rest
+        shutil.copytree(ROOT / ".mypy_cache", copy / ".mypy_cache")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy / name)
+    skeleton = re.search(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert skeleton is not None
+    folder = copy / "src" / "projbandits" / "strategies"
+    assert f"`{folder.relative_to(copy)}/`" in PAGE
+    (folder / "explore.py").write_text(skeleton[1])
+    listed = (folder / "__init__.py").read_text()
+    listed = listed.replace(
+        "from projbandits.strategies.greedy",
+        "from projbandits.strategies.explore import ExploreThenCommit\n"
+        "from projbandits.strategies.greedy",
+    )
+    listed = listed.replace(
+        '    "LinearStrategy",\n', '    "ExploreThenCommit",\n    "LinearStrategy",\n'
+    )
+    (folder / "__init__.py").write_text(listed)
+    return copy
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ruff", "check", "src"],
+        ["ruff", "format", "--check", "src"],
+        ["lint-imports"],
+        ["mypy", "src/projbandits/strategies/explore.py"],
+        ["python", "-m", "pytest", "-q", *TESTS, "-k", "ExploreThenCommit or public"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_every_check_passes_with_the_strategy_of_the_page(tree: Path, command: list[str]) -> None:
+    name, *arguments = command
+    done = subprocess.run(
+        [TOOLS / name, *arguments],
+        cwd=tree,
+        env={"PYTHONPATH": str(tree / "src"), "MPLBACKEND": "agg", "HOME": str(tree)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    if name == "python":
+        found = re.search(r"(\d+) passed", done.stdout)
+        assert found is not None
+        assert int(found[1]) >= 4  # it conforms, no part of it is changed unseen, it has its names
