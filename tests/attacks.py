@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import projbandits as pb
+from tests.scales import attack
 
 PROBLEM = pb.problems.random_arms(d=3, arms=6, u=1)
 STRATEGIES = [pb.GENTRY(), pb.UE()]
@@ -120,8 +121,18 @@ def _after_start(store: Path, ran: list[bool], truth: list[pb.Result]) -> str:
     return "one ran, one was refused" if same(again, truth[winner]) else "SILENTLY WRONG"
 
 
+def scales(tries: int, rng: np.random.Generator) -> Outcomes:
+    """Give a decider columns and rewards of scales from 1e-12 to 1e12, in `tries` runs."""
+    outcomes: Outcomes = Counter()
+    for seed in range(tries):
+        failure = attack(seed)
+        outcomes["a result or a named refusal" if failure is None else f"FAILED: {failure}"] += 1
+    return outcomes
+
+
 ATTACKS: dict[str, Callable[[int, np.random.Generator], Outcomes]] = {
     "flips": flips,
+    "scales": scales,
     "starts": starts,
 }
 

@@ -281,7 +281,8 @@ def test_without_noise_a_stretch_ends_where_single_steps_do(
 @pytest.mark.parametrize("strategy", [pb.GENTRY(), pb.CURSE(), pb.REGRET(alpha=5.0)], ids=repr)
 def test_arms_that_are_level_without_noise_are_not_walked_step_by_step(strategy: Any) -> None:
     horizon = 10**12
-    problem = pb.problems.instance(np.eye(3), theta=np.zeros(3), subspace=U3, noise=0.0)
+    level = np.zeros(3)
+    problem = pb.problems.instance(np.eye(3), returns=level, rewards=level, subspace=U3, noise=0.0)
     world = problem.world(np.random.default_rng(0))
     stop = flag()
     late = Timer(60, stop.fill, [1])  # a walk would take hours; cut short it is seen all the same

@@ -4,6 +4,8 @@ import math
 import random
 import threading
 import warnings
+from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -158,6 +160,26 @@ def test_memory_of_what_was_told_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
         logged.tell(decisions[0].id, 2.0)
 
 
+def test_forgetting_does_not_walk_over_what_was_forgotten_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To find its first entry, a dict steps over each that was deleted before it."""
+    walks = []
+
+    class Watched(OrderedDict[str, float]):
+        def __iter__(self) -> Iterator[str]:
+            walks.append(1)
+            return super().__iter__()
+
+    monkeypatch.setattr(outcomes, "REMEMBERED", 5)
+    decider = pb.Decider(subspace=U3, seed=0)
+    decider._outcomes.recent = Watched()
+    for _ in range(20):
+        decider.tell(decider.ask(np.eye(3)), 1.0)
+    assert len(decider._outcomes.recent) == 5
+    assert not walks
+
+
 def test_from_four_threads_nothing_is_lost() -> None:
     theta, told = np.array([1.0, -2.0, 0.5]), list[tuple[naive.Array, float]]()
     decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
@@ -199,7 +221,7 @@ def test_tables_are_matched_by_name_in_any_order() -> None:
         np.repeat(expected, 2, axis=1)[:, ::2],
     ]
     for arms in given_as:
-        read, columns = offers.read("arms", arms, NAMED, NAMED.names)
+        read, columns = offers.read("arms", arms, NAMED, NAMED.names, 1.0)
         assert columns == ("age", "price", "size")
         assert isinstance(read, pb.FiniteArms)
         np.testing.assert_array_equal(read.vectors, expected)

@@ -24,7 +24,7 @@ from tests.test_online import NAMED, U3, fingerprint
         (math.nan, ValueError, "reward of .* must be finite, got nan"),
         (math.inf, ValueError, "reward of .* must be finite, got inf"),
         ("much", TypeError, "reward of .* must be a number, got 'much'"),
-        (1e200, ValueError, "reward of .* must be of a size whose squares"),
+        (1e200, ValueError, r"reward of .* must be at most 1e\+50 in size, got 1e\+200: rescale"),
         (None, TypeError, "reward of .* must be a number, got None"),
     ],
 )
@@ -71,8 +71,12 @@ BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (
         lambda d: d.ask(np.array([[1, 2, 1e308]])),
         ValueError,
-        "squared, got 1e.308 in row 0, .*'size'",
+        r"at most 3\.16e\+13 in size, .* got 1e\+308 in row 0, column 'size': rescale that column",
     ),
+    (lambda d: d.ask(pb.FiniteArms([[1, -1e20, 3]])), ValueError, "-1e.20 in row 0, .*'price'"),
+    (lambda d: d.ask(pb.Box([0, 0, 0], [1, 1, 1e20])), ValueError, "1e.20 in row 0, .*'size'"),
+    (lambda d: d.ask(np.array([[1, 2, 3, np.nan]])), ValueError, "nan in row 0, column 3"),
+    (lambda d: d.learn(frame(price=[1, 1.7e18]), [1, 2]), ValueError, "7e.18 in row 1, .*'price'"),
     (lambda d: d.ask(np.array([[1, 2, np.nan]], "f4")), ValueError, "nan in row 0, column 'size'"),
     (lambda d: d.ask(np.array([[1, None, 3]])), ValueError, "nan in row 0, column 'price'"),
     (
@@ -108,7 +112,7 @@ BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda d: d.tell_many("ab"), TypeError, "pairs of id and reward, got a str"),
     (lambda d: d.tell_many(None), TypeError, "pairs of id and reward, got a NoneType"),
     (lambda d: d.tell_many(frame()), TypeError, "pairs of id and reward, got a DataFrame"),
-    (lambda d: d.learn(frame(), [1e200, 1.0]), ValueError, "rewards must be of a size"),
+    (lambda d: d.learn(frame(), [1.0, -1e200]), ValueError, r"rewards\[1\] must be at most 1e\+50"),
     (lambda d: d.learn(frame(size=None), [1, 2]), ValueError, r"\['size'\], they are missing"),
     (lambda d: d.learn(frame(price=[1, np.nan]), [1, 2]), ValueError, "row 1, column 'price'"),
 ]
@@ -192,6 +196,15 @@ def test_history_that_cannot_tell_is_warned_of_in_spite_of_rounding() -> None:
     decider.learn(flat, rng.normal(size=50))
     with pytest.warns(UserWarning, match="cannot identify"):
         decider.ask(flat[:5])
+
+
+def test_the_warning_goes_by_what_varies_and_not_by_units() -> None:
+    table = pd.DataFrame({"age": [1, 2, 3], "price": [1e9, 2e9, 1e9], "size": [1e-6, 0, 0]})
+    pb.Decider(subspace=NAMED, seed=0).ask(table)
+    with pytest.warns(UserWarning, match="the direction 1 size lies outside"):
+        pb.Decider(subspace=NAMED, seed=0).ask(table.assign(size=0))
+    with pytest.warns(UserWarning, match="the direction 1 price lies outside"):
+        pb.Decider(subspace=NAMED, seed=0).ask(table.assign(price=0))
 
 
 def test_workers_that_name_their_columns_differently_are_not_merged() -> None:

@@ -176,6 +176,14 @@ BAD: list[tuple[Any, str]] = [
         lambda: pb.problems.instance([[0.0, 1.0], [0.0, 2.0]], theta=[1.0, 1.0], subspace=U2),
         r"span of the arms \(Assumption 1\), got one with the direction 1 x\[0\]",
     ),
+    (
+        lambda: pb.problems.instance(np.eye(2), theta=[0.0, 3.0], subspace=U2),
+        r"theta must have a part in the subspace \(Assumption 1\), got one with P_U theta = 0",
+    ),
+    (
+        lambda: pb.problems.instance(pb.Ball(2), theta=[0.0, 0.0], subspace=U2),
+        "theta must have a part in the subspace",
+    ),
 ]
 
 
@@ -193,3 +201,21 @@ def test_kinds_are_told_from_instances() -> None:
     nothing = pb.Subspace.coordinates([0, 1], d=2).complement()
     with pytest.raises(ValueError, match="dimension of at least 1, got 0"):
         pb.problems.instance(np.eye(2), theta=[1.0, 1.0], subspace=nothing)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
+def test_of_what_is_wanted_nothing_means_round_off_whatever_the_units(size: float) -> None:
+    rng = np.random.default_rng(0)
+    arms = pb.FiniteArms(np.eye(5))
+    for _ in range(20):
+        U = pb.Subspace.span(rng.normal(size=(5, 2)))
+        outside = size * U.complement().project(rng.normal(size=5))
+        with pytest.raises(ValueError, match="Assumption 1"):
+            pb.problems.instance(arms, theta=outside, subspace=U)
+        little = outside + 1e-9 * size * U.project(rng.normal(size=5))
+        assert pb.problems.instance(arms, theta=little, subspace=U).given.best_reward > 0
+
+
+def test_a_misspecified_world_may_have_arms_that_are_all_equally_good() -> None:
+    level = pb.problems.instance(np.eye(2), returns=[1.0, 2.0], rewards=[1.0, 1.0], subspace=U2)
+    assert level.given.is_best.all()

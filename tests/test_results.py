@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from projbandits.simulation.request import identities
 from scipy import stats
 
 import projbandits as pb
+from projbandits.simulation.request import identities
 from tests import naive
 
 RESULT = pb.simulate(

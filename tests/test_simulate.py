@@ -133,7 +133,7 @@ def test_the_strategys_coins_do_not_touch_the_noise() -> None:
     # With all coins alike the noise must be the same, whether coins are drawn or not.
     explores, settles = pb.GENTRY(schedule=lambda t: 1.0), pb.GENTRY(schedule=lambda t: 0.0)
     heard: dict[str, list[float]] = {}
-    single = pb.problems.instance([[1.0]], theta=[0.0], subspace=pb.Subspace.coordinates([0], d=1))
+    single = pb.problems.instance([[1.0]], theta=[1.0], subspace=pb.Subspace.coordinates([0], d=1))
     for name, strategy in (("explores", explores), ("settles", settles)):
         world = single.world(np.random.default_rng(0))
         noise, coins = stream(0, 0, "noise"), stream(0, 0, "strategy")

@@ -12,6 +12,9 @@ from scipy.linalg.lapack import dgeqrf, dtrtri
 
 from projbandits._checks import Array, integer, positive, real_array, real_vector
 
+CANCELLED = 0.01
+"""What is left of a difference of whole numbers below this may be round-off."""
+
 
 @dataclass(frozen=True, eq=False)
 class Ridge:
@@ -117,14 +120,27 @@ class Ridge:
             return math.nan
         return math.sqrt(self.residual / self.free)
 
-    @property
+    @cached_property
     def free(self) -> float:
         """How many observations are left of n when the estimate has adapted to the others.
 
-        It has adapted to tr(V^-1 sum x x^T) = d - lambda tr V^-1 of them.
+        It has adapted to tr(V^-1 sum x x^T) = d - lambda tr V^-1 of them. While n < d, that takes
+        the directions that nothing was seen of from d again, and of large features only round-off
+        is left. Then it is summed over the n directions that were seen: of one with the singular
+        value s, lambda / (s^2 + lambda) is free.
+
+        Examples
+        --------
+        >>> from projbandits.ridge import Ridge
+        >>> f"{Ridge.prior(d=2).update([1e9, 2e9], 1.0).free:.6g}"
+        '2e-19'
         """
         Q, _, _ = self._posterior
-        return self.n - self.d + self.penalty * float(np.vdot(Q, Q))  # tr V^-1 = |Q|^2
+        free = self.n - self.d + self.penalty * float(np.vdot(Q, Q))  # tr V^-1 = |Q|^2
+        if free >= CANCELLED or self.n >= self.d:
+            return free
+        seen = np.linalg.svd(self.factor[:-1, :-1], compute_uv=False)[: self.n]
+        return float((self.penalty / (seen * seen + self.penalty)).sum())
 
     @property
     def precision(self) -> Array:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from projbandits._checks import Array
 from projbandits.ridge import Ridge
+
+LARGEST = 1e50
+"""The largest reward."""
 
 
 def projection_reward(ridge: Ridge, projection: Array, X: Array) -> tuple[Array, Array]:
@@ -29,10 +30,7 @@ def projection_reward(ridge: Ridge, projection: Array, X: Array) -> tuple[Array,
     return np.asarray(kept @ ridge.theta), ridge.noise * ridge.width(kept)
 
 
-def check_usable(ridge: Ridge, name: str) -> None:
-    """Raise if an estimate that learnt from observations called `name` has overflowed."""
-    if not (np.isfinite(ridge.theta).all() and math.isfinite(ridge.residual)):
-        raise ValueError(
-            f"{name} must be of a size whose squares can be added up: the estimate would overflow; "
-            "rescale features and rewards"
-        )
+def check_reward(name: str, reward: float) -> None:
+    """Raise if a reward is too large for the fourth power that a strategy may take of it."""
+    if abs(reward) > LARGEST:
+        raise ValueError(f"{name} must be at most {LARGEST:g} in size, got {reward}: rescale it")

@@ -16,7 +16,7 @@ from projbandits._checks import Array, integer, real_vector
 from projbandits._files import write_whole
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.online import offers
-from projbandits.online.belief import check_usable, projection_reward
+from projbandits.online.belief import check_reward, projection_reward
 from projbandits.online.decision import Decision, Grounds
 from projbandits.online.identify import warn_of_what_is_left_out
 from projbandits.online.journal import Journal
@@ -137,7 +137,8 @@ class Decider:
         """
         slots = 1 if count is None else integer("count", count, least=1)
         with self._lock:
-            offered, columns = offers.read("arms", arms, self.subspace, self.columns)
+            penalty = self._state.ridge.penalty
+            offered, columns = offers.read("arms", arms, self.subspace, self.columns, penalty)
             offers.check_slots(offered, slots)
             last = self._last
             if isinstance(offered, offers.Offer) and offered.vectors.size <= KEPT:
@@ -227,9 +228,6 @@ class Decider:
             for key, value in new.items():
                 _, index, x, *_ = self._outcomes.pending[key]
                 state = self.strategy.update(state, Arm(x, index), value)
-            if new:
-                largest = max(new, key=lambda key: abs(new[key]))
-                check_usable(state.ridge, f"the reward of {largest!r}")
             # An update counts as a step to a strategy; here steps are decisions.
             self._state = state._replace(step=self._state.step)
             self._outcomes.settle(new, self.steps)
@@ -240,19 +238,21 @@ class Decider:
         It changes the belief, not the number of decisions made.
         """
         with self._lock:
-            X, columns = offers.read_rows("features", features, self.columns)
+            ridge = self._state.ridge
+            X, columns = offers.read_rows("features", features, self.columns, ridge.penalty)
             if X.shape[1] != self.subspace.ambient:
                 raise ValueError(
                     f"features must have {self.subspace.ambient} columns, got {X.shape[1]}"
                 )
             r = real_vector("rewards", rewards, len(X))
-            ridge = self._state.ridge
+            if len(r):
+                largest = int(np.abs(r).argmax())
+                check_reward(f"rewards[{largest}]", float(r[largest]))
             for start in range(0, len(X), CHUNK):
                 some: Array = X[start : start + CHUNK]
                 if self.strategy.learns_on == "projection":
                     some = some @ self._state.projection
                 ridge = ridge.update_many(some, r[start : start + CHUNK])
-            check_usable(ridge, "rewards")
             self._state, self.columns = self._state._replace(ridge=ridge), columns
 
     def merge(self, *others: Decider) -> None:

@@ -9,7 +9,7 @@ from projbandits.ridge import Ridge
 CAUTION = 1.0
 """How many standard errors above the estimate of its variance the noise is taken to be."""
 LEAST_FREE = 1e-9
-"""Round-off in the number of free observations."""
+"""Round-off in the number of free observations, where that is computed from V^-1."""
 
 
 def cautious_noise(ridge: Ridge) -> float:
@@ -37,5 +37,5 @@ def cautious_noise(ridge: Ridge) -> float:
     """
     if ridge.residual <= 0.0:
         return 1.0
-    free = max(ridge.free, LEAST_FREE)
+    free = ridge.free
     return math.sqrt(ridge.residual / free * (1.0 + CAUTION * math.sqrt(2.0 / free)))
