@@ -10,7 +10,7 @@ from scipy import stats
 import projbandits as pb
 from projbandits.ridge import Ridge
 from projbandits.simulation import CompiledRule
-from projbandits.strategies.effects import CAUTION, LEAN, LOOSER, Effects
+from projbandits.strategies.effects import PENALTY_FACTOR, TAU_FACTOR, TAU_QUANTILE, Effects
 from projbandits.testing import check_strategy
 from tests import naive
 
@@ -106,9 +106,9 @@ def test_an_estimated_tau_is_a_quantile_of_its_posterior() -> None:
     fine = np.geomspace(0.01, 300.0, 3000)
     fits = effects.likelihood(fine**2)[1]
     chances = np.exp(fits - fits.max()) * fine / (1 + fine**2)
-    quantile = np.interp(LEAN, chances.cumsum() / chances.sum(), fine)
+    quantile = np.interp(TAU_QUANTILE, chances.cumsum() / chances.sum(), fine)
     found = effects.fitted(None, None)
-    assert math.sqrt(found.ratio) == pytest.approx(CAUTION * quantile, rel=0.1)
+    assert math.sqrt(found.ratio) == pytest.approx(TAU_FACTOR * quantile, rel=0.1)
 
 
 @pytest.mark.parametrize("told_effect", [None, 0.8])
@@ -147,8 +147,8 @@ def test_the_penalty_is_looser_than_the_ridge_and_than_returns_ask_for() -> None
     found = effects.fitted(None, 0.01)
     length = np.mean([f @ f for f in effects.features])
     alone = 0.01**2 * length / np.mean(pulls[:, 1] ** 2)
-    assert found.penalty == pytest.approx(LOOSER * alone)
-    assert effects.fitted(None, 100.0).penalty == pytest.approx(LOOSER * 0.3)
+    assert found.penalty == pytest.approx(PENALTY_FACTOR * alone)
+    assert effects.fitted(None, 100.0).penalty == pytest.approx(PENALTY_FACTOR * 0.3)
 
 
 def test_returns_of_nothing_but_zeros_change_no_scale() -> None:
@@ -185,7 +185,7 @@ def test_tau_and_sigma_are_found_where_there_is_enough_to_see() -> None:
             effects = effects.update(int(i), means[i] + noise * rng.normal())
         found = effects.fitted(None, None).fitted(None, None)  # lambda follows sigma once later
         assert found.noise == pytest.approx(noise, rel=0.1)
-        assert math.sqrt(found.ratio) * found.noise == pytest.approx(CAUTION * 0.8, rel=0.4)
+        assert math.sqrt(found.ratio) * found.noise == pytest.approx(TAU_FACTOR * 0.8, rel=0.4)
 
 
 def test_scales_are_estimated_at_steps_that_double() -> None:

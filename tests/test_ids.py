@@ -14,7 +14,6 @@ from projbandits.strategies.belief import Moments
 from projbandits.strategies.directed import directed
 from projbandits.strategies.improvement import improvement
 from projbandits.strategies.information import Prospect, two_actions
-from projbandits.strategies.noise import cautious_noise
 from tests import naive
 
 
@@ -244,7 +243,7 @@ def test_the_noise_is_estimated_on_the_high_side(noise: float, n: int) -> None:
     for _ in range(300):
         X, theta = rng.uniform(-1, 1, size=(n, 3)), rng.uniform(-1, 1, size=3)
         ridge = pb.Ridge.prior(3, 0.1).update_many(X, X @ theta + noise * rng.normal(size=n))
-        squares.append(cautious_noise(ridge) ** 2)
+        squares.append(ridge.cautious_noise**2)
     assert np.mean(squares) > noise**2
     if n == 1000:
         assert np.sqrt(np.mean(squares)) == pytest.approx(noise, rel=0.05)

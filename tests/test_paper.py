@@ -16,7 +16,8 @@ from projbandits import statistics, theory
 from projbandits._locks import locked
 from projbandits.paper import CLAIMS, FIGURES, Claim, Condition, reproduce
 from projbandits.paper import experiments as e
-from projbandits.paper.checks import (
+from projbandits.paper.experiments import Experiment
+from projbandits.paper.verdicts import (
     FAILS,
     HOLDS,
     UNDECIDED,
@@ -28,7 +29,6 @@ from projbandits.paper.checks import (
     moderate_alpha,
     thresholds,
 )
-from projbandits.paper.experiments import Experiment
 from projbandits.results import Result
 from projbandits.statistics import Estimate
 

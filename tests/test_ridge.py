@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from projbandits._checks import Array
 from projbandits.ridge import Ridge
-from projbandits.strategies.noise import cautious_noise
 from tests import naive
 
 
@@ -160,4 +159,4 @@ def test_one_return_of_an_arm_of_any_size_says_how_large_the_noise_may_be() -> N
     for size in 10.0 ** np.arange(-12, 13):
         ridge = Ridge.prior(3, 0.1).update([size, 1.0, 0.0], -2.0)
         assert ridge.noise == pytest.approx(2.0, rel=1e-3)
-        assert cautious_noise(ridge) > 2.0
+        assert ridge.cautious_noise > 2.0

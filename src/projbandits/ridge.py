@@ -14,6 +14,10 @@ from projbandits._checks import Array, integer, positive, real_array, real_vecto
 
 CANCELLED = 0.01
 """What is left of a difference of whole numbers below this may be round-off."""
+NOISE_MARGIN = 1.0
+"""How many standard errors are added to a cautious estimate of the noise's variance."""
+LEAST_FREE = 1e-9
+"""Round-off in the number of free observations, where that is computed from V^-1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +123,31 @@ class Ridge:
         if self.n == 0:
             return math.nan
         return math.sqrt(self.residual / self.free)
+
+    @cached_property
+    def cautious_noise(self) -> float:
+        """An estimate of sigma on the high side, for a strategy that must not stop asking early.
+
+        The residual has at least sigma^2 times `free` as its mean, whatever theta is. So the
+        quotient errs on the high side if at all, and while data are few one standard error is
+        added. As long as nothing but zeros was seen it is 1: then every strategy here chooses the
+        same whatever the noise.
+
+        Examples
+        --------
+        >>> from projbandits.ridge import Ridge
+        >>> ridge = Ridge.prior(d=1)
+        >>> ridge.cautious_noise
+        1.0
+        >>> for r in (1.0, -1.0) * 200:
+        ...     ridge = ridge.update([1.0], r)
+        >>> round(ridge.cautious_noise, 2)
+        1.04
+        """
+        if self.residual <= 0.0:
+            return 1.0
+        free = self.free
+        return math.sqrt(self.residual / free * (1.0 + NOISE_MARGIN * math.sqrt(2.0 / free)))
 
     @cached_property
     def free(self) -> float:

@@ -28,12 +28,13 @@ def check_strategy(
 ) -> None:
     """Check that a strategy keeps its side of the protocol.
 
-    On each decision set it plays forty steps twice, the two plays interleaved. Both must make the
-    same choices, so all it knows is in its state and all its randomness comes from the generator.
-    Neither `select` nor `update` may change a state in place, every choice must lie in the set,
-    and the probabilities it states must be those with which it chooses: 2,000 choices from one
-    state (50 if it claims to be certain), each frequency within five standard errors. A strategy
-    that cannot tell a probability states nan, and then always.
+    On each decision set, with U of one dimension, of half of all and of all, it plays forty steps
+    twice, the two plays interleaved. Both must make the same choices, so all it knows is in its
+    state and all its randomness comes from the generator. Neither `select` nor `update` may change
+    a state in place, every choice must lie in the set, and the probabilities it states must be
+    those with which it chooses: 2,000 choices from one state (50 if it claims to be certain), each
+    frequency within five standard errors. A strategy that cannot tell a probability states nan, and
+    then always.
 
     Parameters
     ----------
@@ -63,20 +64,22 @@ def check_strategy(
     ]
     for arms in default if sets is None else sets:
         theta = rng.uniform(-1, 1, size=arms.d)
-        plays = [_play(strategy, arms, theta, seed) for _ in range(2)]
-        for one, other in zip(*plays, strict=True):
-            assert np.array_equal(one[0].arm.x, other[0].arm.x), (
-                f"two plays with the same randomness differ on {arms!r}"
-            )
+        for u in sorted({1, arms.rank // 2 or 1, arms.rank}):
+            U = Subspace.span(arms.basis().T[:, :u])
+            plays = [_play(strategy, arms, U, theta, seed) for _ in range(2)]
+            for one, other in zip(*plays, strict=True):
+                assert np.array_equal(one[0].arm.x, other[0].arm.x), (
+                    f"two plays with the same randomness differ on {arms!r}, dim U = {u}"
+                )
         _check_probabilities(strategy, one[1], arms, seed)
 
 
 def _play(
-    strategy: Strategy, arms: DecisionSet, theta: Array, seed: int
+    strategy: Strategy, arms: DecisionSet, subspace: Subspace, theta: Array, seed: int
 ) -> Iterator[tuple[Choice, Any]]:
     """Yield each choice of forty steps and the state after it."""
     rng = np.random.default_rng(seed)
-    state = strategy.init(arms, Subspace.coordinates([0], arms.d))
+    state = strategy.init(arms, subspace)
     for _ in range(40):
         before = _frozen(state)
         choice = strategy.select(state, arms, rng)

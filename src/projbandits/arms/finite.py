@@ -19,8 +19,8 @@ DEPENDENT = 1e-11
 """An arm this close to the span of others, against the longest, counts as dependent on them."""
 
 
-FEW = 1024
-"""So many arms are scored at a time where there are very many."""
+BLOCK = 1024
+"""How many arms are scored at a time when there are very many."""
 
 
 class Rows(Sequence[Arm]):
@@ -114,8 +114,8 @@ class FiniteArms(DecisionSet):
         A few arms at a time: their scores stay in the cache, and BLAS starts no threads for them.
         """
         largest, rows = np.full(len(directions), -np.inf), np.zeros(len(directions), dtype=np.int64)
-        for start in range(0, self.size, FEW):
-            scores = directions @ self.vectors[start : start + FEW].T
+        for start in range(0, self.size, BLOCK):
+            scores = directions @ self.vectors[start : start + BLOCK].T
             there = scores.argmax(axis=1)
             found = scores[np.arange(len(directions)), there]
             rows = np.where(found > largest, start + there, rows)

@@ -16,13 +16,13 @@ from projbandits._checks import Array, integer, real_vector
 from projbandits._files import write_whole
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.online import offers
-from projbandits.online.belief import check_reward, projection_reward
 from projbandits.online.decision import Decision, Grounds
-from projbandits.online.identify import warn_of_what_is_left_out
+from projbandits.online.eligibility import check_suits
+from projbandits.online.estimates import check_reward, projection_reward
+from projbandits.online.identifiability import warn_of_what_is_left_out
 from projbandits.online.journal import Journal
 from projbandits.online.merging import check_mergeable, common_origin
 from projbandits.online.outcomes import Outcomes
-from projbandits.online.suiting import check_suits
 from projbandits.ridge import Ridge
 from projbandits.strategies import EIIDS, LinearStrategy, State
 from projbandits.subspace import Subspace

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from projbandits._checks import Array, positive
-from projbandits.online.belief import projection_reward
+from projbandits.online.estimates import projection_reward
 from projbandits.ridge import Ridge
 from projbandits.subspace import Subspace
 

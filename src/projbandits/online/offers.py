@@ -19,9 +19,9 @@ from projbandits.arms.finite import DEPENDENT
 from projbandits.subspace import Subspace
 
 MANY = 4096
-"""From more arms than this, D_k is sought among `FEW` d of them first."""
+"""From more arms than this, D_k is sought among `SAMPLED` d of them first."""
 
-FEW = 16
+SAMPLED = 16
 
 WEIGHED = 100_000
 """From more arms than this, a strategy weighs some: the best by the belief and its draws, and D_k.
@@ -71,7 +71,7 @@ class Offer(FiniteArms):
 
     def _seek(self, method: str) -> list[int]:
         if self.size > MANY:
-            some = np.arange(min(FEW * self.d, self.size))
+            some = np.arange(min(SAMPLED * self.d, self.size))
             if method == "pivoted-qr":
                 some = some * (self.size - 1) // (len(some) - 1)
             found = independent_rows(self.vectors[some], method, DEPENDENT)

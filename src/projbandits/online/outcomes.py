@@ -12,8 +12,8 @@ import numpy as np
 
 from projbandits._checks import real
 from projbandits._tables import is_table
-from projbandits.online.belief import check_reward
 from projbandits.online.decision import Decision, Lean
+from projbandits.online.estimates import check_reward
 from projbandits.online.journal import Journal
 
 REMEMBERED = 65_536

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from projbandits.paper import experiments as e
-from projbandits.paper.checks import (
+from projbandits.paper.verdicts import (
     BEYOND,
     STEADY,
     Claim,

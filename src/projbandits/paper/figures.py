@@ -8,8 +8,8 @@ from typing import Any
 
 from projbandits import plots
 from projbandits.paper import experiments as e
-from projbandits.paper.checks import Results, thresholds
 from projbandits.paper.experiments import Experiment
+from projbandits.paper.verdicts import Results, thresholds
 
 Drawing = Callable[[Results, str], Any]
 

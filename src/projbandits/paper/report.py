@@ -11,7 +11,10 @@ from typing import Any
 
 import pandas as pd
 
-from projbandits.paper.checks import (
+from projbandits.paper.experiments import Experiment
+from projbandits.paper.figures import FIGURES
+from projbandits.paper.folder import Folder
+from projbandits.paper.verdicts import (
     BEYOND,
     FAILS,
     HOLDS,
@@ -20,9 +23,6 @@ from projbandits.paper.checks import (
     Condition,
     Verdict,
 )
-from projbandits.paper.experiments import Experiment
-from projbandits.paper.figures import FIGURES
-from projbandits.paper.folder import Folder
 from projbandits.results import Result
 from projbandits.statistics import Estimate
 

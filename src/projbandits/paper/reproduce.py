@@ -18,12 +18,12 @@ import numpy as np
 
 from projbandits import plots
 from projbandits._checks import did_you_mean, integer
-from projbandits.paper.checks import Claim, Verdict
 from projbandits.paper.claims import CLAIMS
 from projbandits.paper.experiments import ALPHA_INFINITE, HORIZON, SMOOTH, TRIALS, Experiment
 from projbandits.paper.figures import FIGURES
 from projbandits.paper.folder import Folder, opened
 from projbandits.paper.report import render
+from projbandits.paper.verdicts import Claim, Verdict
 from projbandits.problems import Problem
 from projbandits.results import Result
 from projbandits.simulation import simulate

@@ -20,6 +20,7 @@ from projbandits._checks import Array, positive
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.ridge import Ridge
 from projbandits.strategies.belief import Belief, LinearBelief
+from projbandits.strategies.documented import with_inherited_parameters
 from projbandits.strategies.effects import EffectBelief, Effects
 from projbandits.subspace import Subspace
 
@@ -108,7 +109,8 @@ class LinearStrategy(ABC):
         lambda, the weight of the L2 penalty.
     arm_effects : float, "auto" or None
         tau, the standard deviation of what an arm has beyond its features, which then counts as
-        wanted; "auto" estimates it as data arrives. Finitely many arms only, the same at each step.
+        wanted; "auto" estimates it as data arrives. Finitely many arms only, the same at each step;
+        see docs/strategies.md.
     """
 
     ridge: float = 1.0
@@ -116,6 +118,9 @@ class LinearStrategy(ABC):
 
     learns_on: ClassVar[Literal["arm", "projection"]]
     aims_at: ClassVar[Literal["projection", "return"]]
+
+    def __init_subclass__(cls) -> None:
+        cls.__doc__ = with_inherited_parameters(cls)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ridge", positive("ridge", self.ridge))

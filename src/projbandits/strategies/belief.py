@@ -12,7 +12,6 @@ import numpy as np
 from projbandits._checks import Array
 from projbandits.arms import Arm, DecisionSet
 from projbandits.ridge import Ridge
-from projbandits.strategies.noise import cautious_noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +128,7 @@ class LinearBelief:
     @cached_property
     def noise(self) -> float:
         """The noise as given, or as estimated from the residuals, on the high side."""
-        return cautious_noise(self.ridge) if self.given is None else self.given
+        return self.ridge.cautious_noise if self.given is None else self.given
 
     def best(self, arms: DecisionSet) -> Arm:
         """Return the support point of the aim."""

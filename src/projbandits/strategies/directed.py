@@ -57,12 +57,6 @@ class DirectedIDS(InformationDirected):
         guarantee needs (at confidence 1 - 1/t^2) and far too wide in practice.
     bound : float
         A bound on |theta|, for the published radius.
-    noise : float, optional
-        sigma, the standard deviation of the noise; by default estimated, on the high side.
-    ridge : float
-        lambda, the weight of the L2 penalty.
-    arm_effects : float, "auto" or None
-        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
 
     Examples
     --------

@@ -27,9 +27,8 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array
 from projbandits.arms import Arm, DecisionSet, FiniteArms
+from projbandits.ridge import LEAST_FREE, NOISE_MARGIN
 from projbandits.strategies.belief import Moments, wanted_rows
-from projbandits.strategies.noise import CAUTION as HIGH
-from projbandits.strategies.noise import LEAST_FREE
 
 RATIOS = np.concatenate([[0.0], np.geomspace(0.05, 100.0, 25)])
 """The values of tau / sigma that are weighed against each other."""
@@ -38,22 +37,22 @@ PRIOR = RATIOS / (1.0 + RATIOS**2)
 PRIOR[0] = PRIOR[1]
 """How likely each is beforehand: a half-Cauchy distribution, as RATIOS are even on a log scale."""
 
-CAUTION, LEAN = 0.75, 0.84
-"""The estimate of tau is `CAUTION` times this quantile of its posterior distribution.
+TAU_FACTOR, TAU_QUANTILE = 0.75, 0.84
+"""The estimate of tau is this factor times this quantile of its posterior distribution.
 
 While few arms have been tried that leans high, so as not to settle early; later it asks for a
 little less exploration than the likelihood does.
 """
 
-LOOSER = 0.1
-"""How much looser than usual theta is held back where arms have effects.
+PENALTY_FACTOR = 0.1
+"""Factor applied to the ridge penalty when arm effects are modelled.
 
 What is common to all arms (a rating of six) may be many times the noise, and a belief that is sure
 of the contrary does not look at arms that it has not tried. So the penalty is at most this much of
 the ridge, and of the one at which features alone would explain returns as large as those seen.
 """
 
-LEAST = 1e-8
+LEAST_PENALTY = 1e-8
 """The least penalty, against the squared length of the features: V^-1 must keep half its digits."""
 
 ROUNDS = 9
@@ -74,7 +73,7 @@ class Effects:
     ridge : float
         The ridge of the strategy.
     penalty : float
-        lambda; see `LOOSER`.
+        lambda; see `PENALTY_FACTOR`.
     pulls, sums : ndarray of shape (K,)
         How often each arm was pulled, and the sum of what it returned.
     squares : float
@@ -101,9 +100,9 @@ class Effects:
         """Return what is known before any observation, with tau and sigma where they are known."""
         K = len(features)
         sigma = 1.0 if noise is None else noise
-        ratio = leaning(np.ones(len(RATIOS))) if effect is None else effect / sigma
+        ratio = tau_estimate(np.ones(len(RATIOS))) if effect is None else effect / sigma
         pulls, sums = np.zeros(K, np.int64), np.zeros(K)
-        return cls(features, ridge, LOOSER * ridge, pulls, sums, 0.0, ratio**2, sigma)
+        return cls(features, ridge, PENALTY_FACTOR * ridge, pulls, sums, 0.0, ratio**2, sigma)
 
     @property
     def refit_due(self) -> bool:
@@ -171,8 +170,8 @@ class Effects:
         """Return sigma^2, on the high side, and the log-likelihood at each value of rho.
 
         The variance is what is not explained over the number of free observations, with a standard
-        error added, as in `strategies.noise`. The likelihood is that of the returns with theta and
-        the effects integrated out, up to a constant, at its best variance or at the given noise.
+        error added, as in `Ridge.cautious_noise`. The likelihood is that of the returns with theta
+        and the effects integrated out, up to a constant, at its best variance or the given noise.
         """
         weight = 1.0 / (1.0 + np.multiply.outer(ratios, self.pulls))
         Q, z, grown = self._solved(ratios)
@@ -183,7 +182,7 @@ class Effects:
         grown = grown - np.log(weight).sum(axis=1)
         used = rest / self.n if noise is None else noise**2
         fit = -0.5 * (self.n * np.log(used) + rest / used + grown)
-        return rest / free * (1.0 + HIGH * np.sqrt(2.0 / free)), fit
+        return rest / free * (1.0 + NOISE_MARGIN * np.sqrt(2.0 / free)), fit
 
     def fitted(self, effect: float | None, noise: float | None) -> Effects:
         """Return the same observations with rho, sigma and lambda as told, or as the data has them.
@@ -207,11 +206,12 @@ class Effects:
             likelihoods = np.exp(fits - fits.max())
             chances = likelihoods * PRIOR
             sigma = noise or math.sqrt(float(chances @ variances) / float(chances.sum()))
-            ratio = leaning(likelihoods)
+            ratio = tau_estimate(likelihoods)
         length = float((self.features**2).sum(axis=1).mean())
         alone = sigma**2 * length * self.n / self.squares
-        penalty = LOOSER * (min(self.ridge, alone) if alone > 0.0 else self.ridge)
-        return replace(self, ratio=ratio**2, noise=sigma, penalty=max(penalty, LEAST * length))
+        penalty = PENALTY_FACTOR * (min(self.ridge, alone) if alone > 0.0 else self.ridge)
+        penalty = max(penalty, LEAST_PENALTY * length)
+        return replace(self, ratio=ratio**2, noise=sigma, penalty=penalty)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +277,7 @@ class EffectBelief:
         return [finite.arm(int(row)) for row in best]
 
 
-def leaning(likelihoods: Array) -> float:
-    """Return `CAUTION` times the quantile `LEAN` of tau / sigma, with that likelihood of RATIOS."""
+def tau_estimate(likelihoods: Array) -> float:
+    """Return the estimate of tau / sigma from the likelihoods of RATIOS; see `TAU_FACTOR`."""
     chances = likelihoods * PRIOR / (likelihoods @ PRIOR)
-    return CAUTION * float(np.interp(LEAN, chances.cumsum() - chances / 2, RATIOS))
+    return TAU_FACTOR * float(np.interp(TAU_QUANTILE, chances.cumsum() - chances / 2, RATIOS))

@@ -21,6 +21,11 @@ class Ellipsoidal(LinearStrategy):
 
     The radius is alpha sqrt(log t min(d log t, |D|)), as in the paper's list of benchmarks; on an
     infinite set the term |D| is absent.
+
+    Parameters
+    ----------
+    alpha : float
+        The factor of the radius.
     """
 
     alpha: float = 0.1
@@ -52,15 +57,6 @@ class Ellipsoidal(LinearStrategy):
 class UE(Ellipsoidal):
     """The uncertainty ellipsoid policy as in the work the paper cites: it aims at the return.
 
-    Parameters
-    ----------
-    alpha : float
-        The factor of the radius alpha sqrt(log t min(d log t, |D|)).
-    ridge : float
-        lambda, the weight of the L2 penalty.
-    arm_effects : float, "auto" or None
-        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
-
     Examples
     --------
     >>> import projbandits as pb
@@ -77,15 +73,6 @@ class ProjectedUE(Ellipsoidal):
     """The uncertainty ellipsoid policy as the paper prints it: it aims at the projection.
 
     See docs/readings.md for why there are two.
-
-    Parameters
-    ----------
-    alpha : float
-        The factor of the radius alpha sqrt(log t min(d log t, |D|)).
-    ridge : float
-        lambda, the weight of the L2 penalty.
-    arm_effects : float, "auto" or None
-        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
 
     Examples
     --------

@@ -22,7 +22,15 @@ from projbandits.subspace import Subspace
 class EpsilonGreedy(LinearStrategy):
     """With probability epsilon_t a random arm of D_k, otherwise the best arm by the estimate.
 
-    `GENTRY` says what the parameters are.
+    Parameters
+    ----------
+    alpha : float
+        How much to explore: epsilon_t is min(1, alpha k / t^e), with e from the schedule.
+    schedule : {"auto", "finite", "infinite", "smooth"} or callable
+        e is 1, 1/3 or 1/2; "auto" is "finite" for finitely many arms and "infinite" otherwise. A
+        callable takes t and returns epsilon_t itself.
+    basis : {"pivoted-qr", "first"}
+        How D_k, the arms explored at random, is chosen.
     """
 
     alpha: float = 1.0
@@ -79,20 +87,6 @@ class EpsilonGreedy(LinearStrategy):
 class GENTRY(EpsilonGreedy):
     """The greedy projection strategy (Algorithm 1): learn on whole arms, aim at the projection.
 
-    Parameters
-    ----------
-    alpha : float
-        How much to explore: epsilon_t is min(1, alpha k / t^e), with e from the schedule.
-    ridge : float
-        lambda, the weight of the L2 penalty.
-    arm_effects : float, "auto" or None
-        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
-    schedule : {"auto", "finite", "infinite", "smooth"} or callable
-        e is 1, 1/3 or 1/2; "auto" is "finite" for finitely many arms and "infinite" otherwise. A
-        callable takes t and returns epsilon_t itself.
-    basis : {"pivoted-qr", "first"}
-        How D_k, the arms explored at random, is chosen.
-
     Examples
     --------
     >>> import projbandits as pb
@@ -107,20 +101,6 @@ class GENTRY(EpsilonGreedy):
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CURSE(EpsilonGreedy):
     """The corrupted greedy strategy: GENTRY that aims at the return, corruption and all.
-
-    Parameters
-    ----------
-    alpha : float
-        How much to explore: epsilon_t is min(1, alpha k / t^e), with e from the schedule.
-    ridge : float
-        lambda, the weight of the L2 penalty.
-    arm_effects : float, "auto" or None
-        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
-    schedule : {"auto", "finite", "infinite", "smooth"} or callable
-        e is 1, 1/3 or 1/2; "auto" is "finite" for finitely many arms and "infinite" otherwise. A
-        callable takes t and returns epsilon_t itself.
-    basis : {"pivoted-qr", "first"}
-        How D_k, the arms explored at random, is chosen.
 
     Examples
     --------
@@ -138,20 +118,6 @@ class REGRET(EpsilonGreedy):
     """The careless greedy strategy (Algorithm 2): GENTRY that sees only projected arms.
 
     The corruption it leaves out of the model stays in what it observes, and biases it.
-
-    Parameters
-    ----------
-    alpha : float
-        How much to explore: epsilon_t is min(1, alpha k / t^e), with e from the schedule.
-    ridge : float
-        lambda, the weight of the L2 penalty.
-    arm_effects : float, "auto" or None
-        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
-    schedule : {"auto", "finite", "infinite", "smooth"} or callable
-        e is 1, 1/3 or 1/2; "auto" is "finite" for finitely many arms and "infinite" otherwise. A
-        callable takes t and returns epsilon_t itself.
-    basis : {"pivoted-qr", "first"}
-        How D_k, the arms explored at random, is chosen.
 
     Examples
     --------

@@ -81,15 +81,6 @@ class EIIDS(InformationDirected):
     It explores only where the answer can still change which arm is best, at the least regret for
     what is learnt. docs/strategies.md has the formulas and how it compares.
 
-    Parameters
-    ----------
-    noise : float, optional
-        sigma, the standard deviation of the noise; by default estimated, on the high side.
-    ridge : float
-        lambda, the weight of the L2 penalty.
-    arm_effects : float, "auto" or None
-        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
-
     Examples
     --------
     >>> import projbandits as pb
@@ -117,12 +108,6 @@ class EIRatio(Believing):
     ----------
     horizon : int
         n, the number of steps to be played; from then on it is greedy.
-    noise : float, optional
-        sigma, the standard deviation of the noise; by default estimated, on the high side.
-    ridge : float
-        lambda, the weight of the L2 penalty.
-    arm_effects : float, "auto" or None
-        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
 
     Examples
     --------

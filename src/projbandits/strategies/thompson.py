@@ -22,15 +22,6 @@ class ProjectedTS(Believing):
     The probability of a choice has no closed form, so `Choice.probability` is nan; `shares`
     estimates it where it is needed.
 
-    Parameters
-    ----------
-    noise : float, optional
-        sigma, the standard deviation of the noise; by default estimated, on the high side.
-    ridge : float
-        lambda, the weight of the L2 penalty.
-    arm_effects : float, "auto" or None
-        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
-
     Examples
     --------
     >>> import projbandits as pb

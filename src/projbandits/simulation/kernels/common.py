@@ -13,10 +13,11 @@ from numba import njit
 
 from projbandits.problems import Bernoulli, Gaussian, Uniform
 
-STRATEGIES = Path(__file__).parents[2] / "strategies"
-SOURCES = [*sorted(Path(__file__).parent.glob("*.py")), *sorted(STRATEGIES.glob("*.py"))]
+PACKAGE = Path(__file__).parents[2]
+PARTS = ("ridge.py", "simulation/arrays.py", "simulation/kernels/*.py", "strategies/*.py")
+SOURCES = [file for part in PARTS for file in sorted(PACKAGE.glob(part))]
 DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:12]
-"""What the kernels are made of, the strategies' constants among it; see `bind`."""
+"""What the kernels are made of, constants from elsewhere included; see `bind`."""
 
 GAUSSIAN, UNIFORM, BERNOULLI = 0, 1, 2
 NOISES: dict[type, int] = {Gaussian: GAUSSIAN, Uniform: UNIFORM, Bernoulli: BERNOULLI}

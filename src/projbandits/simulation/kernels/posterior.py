@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from projbandits._checks import Array
-from projbandits.strategies.noise import CAUTION, LEAST_FREE
+from projbandits.ridge import LEAST_FREE, NOISE_MARGIN
 
 ROUNDED = 1e-15
 """What is left of a variance, against itself, is rounding below this."""
@@ -126,14 +126,14 @@ def move_inside(inside, w, v, moved, row):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def cautious_noise(residual, n, inverse, penalty):  # type: ignore[no-untyped-def]
-    """Return sigma as `strategies.noise` estimates it."""
+    """Return sigma as `Ridge.cautious_noise` estimates it."""
     if residual <= 0.0:
         return 1.0
     trace = 0.0
     for a in range(inverse.shape[0]):
         trace += inverse[a, a]
     free = max(n - (inverse.shape[0] - penalty * trace), LEAST_FREE)
-    return math.sqrt(residual / free * (1.0 + CAUTION * math.sqrt(2.0 / free)))
+    return math.sqrt(residual / free * (1.0 + NOISE_MARGIN * math.sqrt(2.0 / free)))
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
+from projbandits.ridge import LEAST_FREE, NOISE_MARGIN
 from projbandits.simulation.kernels.posterior import (
     NOISE,
     PENALTY,
@@ -16,17 +17,15 @@ from projbandits.simulation.kernels.posterior import (
     SQUARES,
 )
 from projbandits.strategies.effects import (
-    CAUTION,
-    LEAN,
-    LEAST,
-    LOOSER,
+    LEAST_PENALTY,
+    PENALTY_FACTOR,
     PRIOR,
     RATIOS,
     ROUNDS,
+    TAU_FACTOR,
+    TAU_QUANTILE,
     TINY,
 )
-from projbandits.strategies.noise import CAUTION as HIGH
-from projbandits.strategies.noise import LEAST_FREE
 
 
 @njit(nogil=True, error_model="numpy")
@@ -94,7 +93,7 @@ def likelihood(ratio, given, learn, own, V, b):  # type: ignore[no-untyped-def]
     free = max(n - d + own.scales[PENALTY] * trace, LEAST_FREE)
     used = given * given if given > 0.0 else rest / n
     fit = -0.5 * (n * math.log(used) + rest / used + grown)
-    return rest / free * (1.0 + HIGH * math.sqrt(2.0 / free)), fit
+    return rest / free * (1.0 + NOISE_MARGIN * math.sqrt(2.0 / free)), fit
 
 
 @njit(nogil=True, error_model="numpy")
@@ -119,7 +118,7 @@ def refit(ridge, tau, given, learn, own, V, b, fits):  # type: ignore[no-untyped
         for r in range(RATIOS.size):
             rho = RATIOS[r] * RATIOS[r]
             fits[0, r], fits[1, r] = likelihood(rho, given, learn, own, V, b)
-        variance = leaning(fits)
+        variance = tau_estimate(fits)
         ratio = fits[0, 0]
         if given <= 0.0:
             sigma = math.sqrt(variance)
@@ -129,14 +128,14 @@ def refit(ridge, tau, given, learn, own, V, b, fits):  # type: ignore[no-untyped
             length += learn[i, a] * learn[i, a]
     length /= own.pulls.size
     alone = sigma * sigma * length * scales[PULLS] / scales[SQUARES]
-    penalty = LOOSER * (min(ridge, alone) if alone > 0.0 else ridge)
-    scales[PENALTY] = max(penalty, LEAST * length)
+    penalty = PENALTY_FACTOR * (min(ridge, alone) if alone > 0.0 else ridge)
+    scales[PENALTY] = max(penalty, LEAST_PENALTY * length)
     scales[RATIO], scales[NOISE] = ratio * ratio, sigma
 
 
 @njit(nogil=True, error_model="numpy")
-def leaning(fits):  # type: ignore[no-untyped-def]
-    """Return the variance by the chances of RATIOS, and as fits[0, 0] what `effects.leaning` does.
+def tau_estimate(fits):  # type: ignore[no-untyped-def]
+    """Return the variance by the chances of RATIOS; fits[0, 0] becomes `effects.tau_estimate`.
 
     Row 0 of `fits` has the variances, row 1 the log-likelihoods; both are used up.
     """
@@ -150,11 +149,11 @@ def leaning(fits):  # type: ignore[no-untyped-def]
         variance += fits[1, r] * fits[0, r]
     below, r = 0.5 * fits[1, 0] / total, 0  # the chances up to the middle of that of ratio r
     fits[0, 0] = RATIOS[0]
-    while below < LEAN and r + 1 < RATIOS.size:
+    while below < TAU_QUANTILE and r + 1 < RATIOS.size:
         r += 1
         here = below + 0.5 * (fits[1, r - 1] + fits[1, r]) / total
-        part = min((LEAN - below) / (here - below), 1.0) if here > below else 1.0
+        part = min((TAU_QUANTILE - below) / (here - below), 1.0) if here > below else 1.0
         fits[0, 0] = RATIOS[r - 1] + part * (RATIOS[r] - RATIOS[r - 1])
         below = here
-    fits[0, 0] *= CAUTION
+    fits[0, 0] *= TAU_FACTOR
     return variance / total

@@ -9,11 +9,11 @@ import numpy as np
 
 from projbandits._checks import Array
 from projbandits.arms import Arm
+from projbandits.online.eligibility import check_suits
 from projbandits.online.logged import Logged, open_log
 from projbandits.online.offers import Offer
 from projbandits.online.offpolicy import OUTSIDE, Replay, units
 from projbandits.online.probabilities import probabilities
-from projbandits.online.suiting import check_suits
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy, State
 from projbandits.subspace import Subspace

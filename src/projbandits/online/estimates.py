@@ -19,7 +19,7 @@ def projection_reward(ridge: Ridge, projection: Array, X: Array) -> tuple[Array,
     Examples
     --------
     >>> import numpy as np
-    >>> from projbandits.online.belief import projection_reward
+    >>> from projbandits.online.estimates import projection_reward
     >>> from projbandits.ridge import Ridge
     >>> ridge = Ridge.prior(d=1, penalty=1e-9).update([1.0], 1.0).update([1.0], 3.0)
     >>> value, error = projection_reward(ridge, np.eye(1), np.array([1.0]))
