@@ -26,8 +26,8 @@ from projbandits.strategies import *  # noqa: F403  (its __all__ is the one list
 from projbandits.subspace import Subspace
 
 if TYPE_CHECKING:
+    from projbandits.estimator import ProjectedRidge
     from projbandits.online import Decider, Decision, replay
-    from projbandits.online.estimator import ProjectedRidge
 
 __all__ = [
     "Arm",
@@ -58,7 +58,7 @@ __all__ += strategies.__all__
 _LATER = {
     "Decider": "online",
     "Decision": "online",
-    "ProjectedRidge": "online.estimator",
+    "ProjectedRidge": "estimator",
     "replay": "online",
 }
 

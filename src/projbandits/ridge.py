@@ -221,6 +221,23 @@ class Ridge:
         stacked[d + 1 :] = rows
         return Ridge(self.penalty, self.n + n, _triangle(stacked))
 
+    def projected(self, projection: Array, X: Array) -> tuple[Array, Array]:
+        """Return <P_U x, P_U theta-hat> for x or each row of X, and its standard error.
+
+        The error is sigma |P_U x|_{V^-1}, with sigma from the residuals.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from projbandits.ridge import Ridge
+        >>> ridge = Ridge.prior(d=1, penalty=1e-9).update([1.0], 1.0).update([1.0], 3.0)
+        >>> value, error = ridge.projected(np.eye(1), np.array([1.0]))
+        >>> round(float(value), 6), round(float(error), 6)
+        (2.0, 1.0)
+        """
+        kept = X @ projection
+        return np.asarray(kept @ self.theta), self.noise * self.width(kept)
+
     def width(self, X: npt.ArrayLike) -> Array:
         """Return |x|_{V^-1}, the width of the ellipsoid along x or along each row of X."""
         Q, _, _ = self._posterior

@@ -18,11 +18,10 @@ from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.online import offers
 from projbandits.online.decision import Decision, Grounds
 from projbandits.online.eligibility import check_suits
-from projbandits.online.estimates import check_reward, projection_reward
 from projbandits.online.identifiability import warn_of_what_is_left_out
 from projbandits.online.journal import Journal
 from projbandits.online.merging import check_mergeable, common_origin
-from projbandits.online.outcomes import Outcomes
+from projbandits.online.outcomes import Outcomes, check_reward
 from projbandits.ridge import Ridge
 from projbandits.strategies import EIIDS, LinearStrategy, State
 from projbandits.subspace import Subspace
@@ -177,7 +176,7 @@ class Decider:
                     taken.append(index)
                 x = choice.arm.x.copy()
                 x.flags.writeable = False  # it is learnt from when the outcome comes
-                estimate, error = projection_reward(state.ridge, state.projection, x)
+                estimate, error = state.ridge.projected(state.projection, x)
                 decisions.append(
                     Decision(
                         self._outcomes.id(self._outcomes.given + slot + 1),

@@ -13,11 +13,14 @@ import numpy as np
 from projbandits._checks import real
 from projbandits._tables import is_table
 from projbandits.online.decision import Decision, Lean
-from projbandits.online.estimates import check_reward
 from projbandits.online.journal import Journal
 
 REMEMBERED = 65_536
 """How many recent outcomes are kept to check repeated reports."""
+
+
+LARGEST_REWARD = 1e50
+"""Its fourth power, which a strategy may take, is still a number."""
 
 
 class Outcomes:
@@ -115,3 +118,11 @@ def _pairs(outcomes: Any) -> Iterator[tuple[Any, Any]]:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise TypeError(f"outcomes must be pairs of id and reward, got {pair!r} among them")
         yield pair[0], pair[1]
+
+
+def check_reward(name: str, reward: float) -> None:
+    """Raise if a reward is too large for the fourth power that a strategy may take of it."""
+    if abs(reward) > LARGEST_REWARD:
+        raise ValueError(
+            f"{name} must be at most {LARGEST_REWARD:g} in size, got {reward}: rescale it"
+        )

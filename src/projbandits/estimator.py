@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from projbandits._checks import Array, positive
-from projbandits.online.estimates import projection_reward
 from projbandits.ridge import Ridge
 from projbandits.subspace import Subspace
 
@@ -93,7 +92,7 @@ class ProjectedRidge(RegressorMixin, BaseEstimator):
         P = np.eye(d) if self.subspace is None else self.subspace.matrix
         self.theta_ = self.ridge_.theta
         # Of each coordinate of P theta-hat, as P e_j is the j-th row of P.
-        self.coef_, self.standard_errors_ = projection_reward(self.ridge_, P, np.eye(d))
+        self.coef_, self.standard_errors_ = self.ridge_.projected(P, np.eye(d))
         self.noise_ = self.ridge_.noise
         return self
 
@@ -102,5 +101,5 @@ class ProjectedRidge(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, dtype=np.float64)
         P = np.eye(rows.shape[1]) if self.subspace is None else self.subspace.matrix
-        values, errors = projection_reward(self.ridge_, P, rows)
+        values, errors = self.ridge_.projected(P, rows)
         return (values, errors) if return_std else values
