@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -54,11 +54,11 @@ def locked(folder: Path, what: str) -> Iterator[bool]:
         except OSError:
             held = False
         yield held
-        if held and descriptor in _held:  # a copy elsewhere must not keep it
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
     finally:
         if descriptor in _held:  # not in a child of this process
             _held.remove(descriptor)
+            with suppress(OSError):  # a copy of the descriptor elsewhere must not keep the lock
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
 
 
