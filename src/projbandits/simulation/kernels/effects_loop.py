@@ -11,8 +11,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
-from projbandits.simulation.kernels.common import LANES, direction, observe, products
-from projbandits.simulation.kernels.finite_loop import Twice, View
+from projbandits.simulation.kernels.common import direction, observe, products
+from projbandits.simulation.kernels.finite_loop import Twice, View, finite_view
 from projbandits.simulation.kernels.posterior import (
     PULLS,
     RATIO,
@@ -37,29 +37,13 @@ def effect_view(
 ) -> View:
     """Return the view of a trial that is about to begin."""
     K, d = learn[0].shape
-    linear = np.zeros(K)
-    for column in learn[1]:
-        linear += column * column / penalty
-    inverse = np.eye(d) / penalty
-    scales = np.array([ratio, sigma, 0.0, 0.0, penalty])
-    return View(
-        np.zeros(K),
-        linear + ratio,
-        inverse,
-        np.zeros(d),
-        learn[0],
-        aim[0],
-        learn[1],
-        aim[1],
-        np.zeros(1),
-        basis,
-        parameters,
-        plan,
-        np.empty(K),
-        np.empty(LANES),
-        Inside(np.empty((d, 0)), aim[1].copy(), inverse, learn[1] / penalty),
-        work_room(K, d, d),
-        Own(np.ones(K), linear, np.zeros(K), np.zeros(K), scales),
+    view = finite_view(penalty, learn, aim, basis, parameters, plan, np.empty((d, 0)))
+    linear, scales = view.squares, np.array([ratio, sigma, 0.0, 0.0, penalty])
+    return view._replace(
+        squares=linear + ratio,
+        inside=Inside(view.inside.basis, aim[1].copy(), view.inverse, learn[1] / penalty),
+        room=work_room(K, d, d),
+        own=Own(np.ones(K), linear, np.zeros(K), np.zeros(K), scales),
     )
 
 
