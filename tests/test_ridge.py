@@ -8,6 +8,7 @@ from benchmarks.ridge_stability import errors, wide, wine_like
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import projbandits as pb
 from projbandits._checks import Array
 from projbandits.ridge import Ridge
 from tests import naive
@@ -160,3 +161,19 @@ def test_one_return_of_an_arm_of_any_size_says_how_large_the_noise_may_be() -> N
         ridge = Ridge.prior(3, 0.1).update([size, 1.0, 0.0], -2.0)
         assert ridge.noise == pytest.approx(2.0, rel=1e-3)
         assert ridge.cautious_noise > 2.0
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.5, 3.0])
+@pytest.mark.parametrize("n", [4, 30, 1000])
+def test_the_noise_is_estimated_on_the_high_side(noise: float, n: int) -> None:
+    # The squared estimate, less the standard error that is added, averages at least sigma^2
+    # whatever theta is; 300 worlds leave an error of 12 % at n = 4 and less later.
+    rng = np.random.default_rng(0)
+    squares = []
+    for _ in range(300):
+        X, theta = rng.uniform(-1, 1, size=(n, 3)), rng.uniform(-1, 1, size=3)
+        ridge = pb.Ridge.prior(3, 0.1).update_many(X, X @ theta + noise * rng.normal(size=n))
+        squares.append(ridge.cautious_noise**2)
+    assert np.mean(squares) > noise**2
+    if n == 1000:
+        assert np.sqrt(np.mean(squares)) == pytest.approx(noise, rel=0.05)

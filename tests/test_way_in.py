@@ -11,7 +11,15 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "adding-a-strategy.md").read_text()
 TOOLS = Path(sys.executable).parent
-TESTS = [f"tests/test_{subject}.py" for subject in ("strategies", "specs", "package", "engines")]
+TESTS = [
+    f"tests/{subject}.py"
+    for subject in (
+        "strategies/test_base",
+        "simulation/test_compiled",
+        "test_specs",
+        "test_package",
+    )
+]
 
 
 @pytest.fixture(scope="module")
