@@ -13,11 +13,11 @@ from scipy.linalg.lapack import dgeqrf, dtrtri
 from projbandits._checks import Array, integer, positive, real_array, real_vector
 
 CANCELLED = 0.01
-"""What is left of a difference of whole numbers below this may be round-off."""
+"""A difference of whole numbers that is below this may be only round-off."""
 NOISE_MARGIN = 1.0
 """How many standard errors are added to a cautious estimate of the noise's variance."""
 LEAST_FREE = 1e-9
-"""Round-off in the number of free observations, where that is computed from V^-1."""
+"""Round-off in the number of free observations, when that is computed from V^-1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Ridge:
 
     @cached_property
     def _posterior(self) -> tuple[Array, Array, float]:
-        """Q = L^-1 with L^T L = V, L theta-hat, and what is left: the penalty's rows added."""
+        """Q = L^-1 with L^T L = V, L theta-hat, and the root of `residual`."""
         d = self.d
         rows = _penalty_rows(d, self.penalty).copy(order="F")
         rows[: d + 1] = self.factor
@@ -110,7 +110,7 @@ class Ridge:
     def noise(self) -> float:
         """An estimate of sigma, the noise's standard deviation; nan without observations.
 
-        It is the root of residual / free. The residual holds lambda |theta-hat|^2 too, so while
+        It is the root of residual / free. The residual includes lambda |theta-hat|^2, so while
         data are few it errs upwards.
 
         Examples
@@ -128,10 +128,10 @@ class Ridge:
     def cautious_noise(self) -> float:
         """An estimate of sigma on the high side, for a strategy that must not stop asking early.
 
-        The residual has at least sigma^2 times `free` as its mean, whatever theta is. So the
-        quotient errs on the high side if at all, and while data are few one standard error is
-        added. As long as nothing but zeros was seen it is 1: then every strategy here chooses the
-        same whatever the noise.
+        The mean of the residual is at least sigma^2 times `free`, whatever theta is, so the
+        quotient errs high if at all. One standard error is added, which matters while data are
+        few. Until something other than 0 is observed the estimate is 1: every strategy here then
+        chooses the same whatever the noise.
 
         Examples
         --------
@@ -151,12 +151,12 @@ class Ridge:
 
     @cached_property
     def free(self) -> float:
-        """How many observations are left of n when the estimate has adapted to the others.
+        """The number of observations, out of n, that the estimate has not adapted to.
 
-        It has adapted to tr(V^-1 sum x x^T) = d - lambda tr V^-1 of them. While n < d, that takes
-        the directions that nothing was seen of from d again, and of large features only round-off
-        is left. Then it is summed over the n directions that were seen: of one with the singular
-        value s, lambda / (s^2 + lambda) is free.
+        It has adapted to tr(V^-1 sum x x^T) = d - lambda tr V^-1 of them. While n < d, unseen
+        directions cancel in that difference, and large features leave only round-off. It is then
+        summed over the n seen directions instead: one with singular value s leaves
+        lambda / (s^2 + lambda) free.
 
         Examples
         --------
@@ -193,7 +193,7 @@ class Ridge:
         return Ridge(self.penalty, self.n + 1, _triangle(stacked))
 
     def update_many(self, X: npt.ArrayLike, observed: npt.ArrayLike) -> Ridge:
-        """Return the estimate after a batch of observations, one a row of X."""
+        """Return the estimate after a batch of observations, one per row of X."""
         rows = real_array("X", X, ndim=2)
         if rows.shape[1] != self.d:
             raise ValueError(f"X must have {self.d} columns, got {rows.shape[1]}")
@@ -211,7 +211,7 @@ class Ridge:
         return self._with(other.factor, other.n)
 
     def __reduce__(self) -> tuple[type[Ridge], tuple[float, int, Array]]:
-        return Ridge, (self.penalty, self.n, self.factor)  # what follows from them is not kept
+        return Ridge, (self.penalty, self.n, self.factor)  # without what is cached
 
     def _with(self, rows: Array, n: int) -> Ridge:
         """Return the estimate with more rows [x, r], or with a factor of them, folded in."""

@@ -25,7 +25,7 @@ from projbandits.strategies.effects import EffectBelief, Effects
 from projbandits.subspace import Subspace
 
 LAST = ("ridge", "arm_effects")
-"""Fields of every strategy, which stand behind its own in a label."""
+"""Fields that every strategy has; a label shows them last."""
 
 
 class State(NamedTuple):
@@ -40,9 +40,9 @@ class State(NamedTuple):
     projection : ndarray of shape (d, d)
         P_U.
     effects : Effects, optional
-        What is known of each arm's own effect, where a strategy asks for it.
+        What is known of each arm's own effect, if the strategy models it.
     plan : optional
-        What the strategy made of the arms before the first step; see `LinearStrategy.plan`.
+        What the strategy prepared before the first step; see `LinearStrategy.plan`.
     """
 
     step: int
@@ -56,7 +56,7 @@ class State(NamedTuple):
 class Choice:
     """What a strategy chose, and the probability with which it chose it.
 
-    The probability is nan where a strategy cannot tell it.
+    The probability is nan if the strategy cannot compute it.
 
     Examples
     --------
@@ -108,9 +108,9 @@ class LinearStrategy(ABC):
     ridge : float
         lambda, the weight of the L2 penalty.
     arm_effects : float, "auto" or None
-        tau, the standard deviation of what an arm has beyond its features, which then counts as
-        wanted; "auto" estimates it as data arrives. Finitely many arms only, the same at each step;
-        see docs/strategies.md.
+        tau, the standard deviation of an arm's own effect beyond its features, which then counts as
+        wanted; "auto" estimates it as data arrives. Needs finitely many arms, the same at each
+        step; see docs/strategies.md.
     """
 
     ridge: float = 1.0
@@ -148,7 +148,7 @@ class LinearStrategy(ABC):
         return state._replace(effects=Effects.prior(learnt, self.ridge, *self.known_scales))
 
     def plan(self, arms: DecisionSet, subspace: Subspace) -> Any:
-        """Return what the strategy prepares once for each trial: an optimal design, a table."""
+        """Return what the strategy prepares once per trial, such as a design or a table."""
         return None
 
     @abstractmethod
@@ -174,16 +174,16 @@ class LinearStrategy(ABC):
 
     @property
     def known_scales(self) -> tuple[float | None, float | None]:
-        """The scales tau and sigma, where they are known."""
+        """The scales tau and sigma, each None if unknown."""
         tau = None if isinstance(self.arm_effects, str) else self.arm_effects
         return tau, getattr(self, "noise", None)
 
     def learnt(self, state: State, X: Array) -> Array:
-        """Return an arm, or each row of X, as it is learnt on."""
+        """Return the features of X, one arm or one per row, that the strategy learns on."""
         return X if self.learns_on == "arm" else np.einsum("...i,ij->...j", X, state.projection)
 
     def belief(self, state: State) -> Belief:
-        """Return what is believed, whatever it is made of."""
+        """Return what the strategy believes about the arms."""
         wanted = state.projection if self.aims_at == "projection" else None
         if state.effects is not None:
             return EffectBelief(state.effects, partial(self.learnt, state), wanted)
@@ -212,5 +212,5 @@ class LinearStrategy(ABC):
 
 
 def _text(value: Any) -> str:
-    """Return a field as it stands in a label; a function goes by its name."""
+    """Return the text of a field in a label; a function is shown by its name."""
     return getattr(value, "__qualname__", None) or repr(value)

@@ -1,4 +1,4 @@
-"""What is believed of theta, and what follows from it for the arms."""
+"""Beliefs about theta, and what they imply for the arms."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from projbandits.ridge import Ridge
 class Moments:
     """Means and covariances of what K arms are worth and what they would return.
 
-    What is wanted of arm j is <target_j, theta> + own_j, and what it returns is, up to what is
-    known for certain, <seen_j, theta> + own_j plus noise. theta has the covariance below; the
-    own_j are independent of it and of each other.
+    The wanted reward of arm j is <target_j, theta> + own_j. Its return is, up to a known constant,
+    <seen_j, theta> + own_j plus noise. theta has the covariance below; the own_j are independent of
+    it and of each other.
 
     Parameters
     ----------
     mean : ndarray of shape (K,)
-        The mean of what is wanted of each arm.
+        The mean of the wanted reward of each arm.
     target, seen : ndarray of shape (K, d)
-        How theta enters what is wanted and what is seen.
+        How theta enters the wanted reward and the return.
     covariance : ndarray of shape (d, d)
         The covariance of theta, sigma^2 V^-1.
     own : ndarray of shape (K,)
-        The variance of own_j: what an arm has beyond its features; zero without arm effects.
+        The variance of own_j, the arm's effect beyond its features; zero without arm effects.
     noise : float
         sigma, the standard deviation of the noise.
     """
@@ -45,7 +45,7 @@ class Moments:
 
     @property
     def spread(self) -> Array:
-        """The variance of what each arm returns on average: of <seen_j, theta> + own_j."""
+        """The variance of each arm's mean return, <seen_j, theta> + own_j."""
         turned = np.einsum("ij,jk->ik", self.seen, self.covariance)
         spread: Array = np.einsum("ij,ij->i", turned, self.seen)
         return spread + self.own
@@ -68,15 +68,15 @@ class Belief(Protocol):
         ...
 
     def sampled(self, arms: DecisionSet, rng: np.random.Generator, draws: int) -> Sequence[Arm]:
-        """Return the best arm under each of some draws of the belief."""
+        """Return the best arm under each draw of the belief."""
         ...
 
     def directions(self, normals: Array) -> Array:
-        """Return what is wanted of theta for the mean, and for each row of normal numbers."""
+        """Return the wanted part of theta: its mean, and a draw for each row of normal numbers."""
         ...
 
     def moments(self, X: Array) -> Moments:
-        """Return what is believed of the arms in the rows of X."""
+        """Return the moments of the arms in the rows of X."""
         ...
 
 
@@ -94,7 +94,7 @@ class Optimism:
         return scores + self.radius * self.ridge.width(X)
 
     def gradient(self, X: Array) -> Array:
-        """Return, for each row of X, the parameter in the ellipsoid around `aim` it likes best."""
+        """Return, for each row of X, the parameter in the ellipsoid that favours it most."""
         widths = self.ridge.width(X)[:, None]
         reach = (X @ self.ridge.inverse) * (self.radius / np.where(widths > 0, widths, 1.0))
         return self.aim + reach
@@ -139,12 +139,12 @@ class LinearBelief:
         return arms.best_convex(Optimism(self.aim, radius, self.ridge))
 
     def _drawn(self, normals: Array) -> Array:
-        """Return what is wanted of theta-hat + sigma Q z, for each row z, with Q Q^T = V^-1."""
+        """Return the wanted part of theta-hat + sigma Q z for each row z, with Q Q^T = V^-1."""
         thetas: Array = self.ridge.theta + self.noise * normals @ self.ridge.root.T
         return thetas if self.wanted is None else thetas @ self.wanted
 
     def sampled(self, arms: DecisionSet, rng: np.random.Generator, draws: int) -> list[Arm]:
-        """Return the support point of each of some draws."""
+        """Return the support point of each draw."""
         return [arms.best(c) for c in self._drawn(rng.standard_normal((draws, arms.d)))]
 
     def directions(self, normals: Array) -> Array:
@@ -152,7 +152,7 @@ class LinearBelief:
         return np.vstack([self.aim, self._drawn(normals)])
 
     def moments(self, X: Array) -> Moments:
-        """Return what is believed of the arms in the rows of X."""
+        """Return the moments of the arms in the rows of X."""
         # einsum sums every row in the same order, so equal arms have equal means and tie.
         return Moments(
             mean=np.einsum("ij,j->i", X, self.aim),
@@ -165,5 +165,5 @@ class LinearBelief:
 
 
 def wanted_rows(X: Array, wanted: Array | None) -> Array:
-    """Return how theta enters what is wanted of each row of X."""
+    """Return how theta enters the wanted reward of each row of X."""
     return X if wanted is None else np.einsum("ij,jk->ik", X, wanted)

@@ -24,10 +24,10 @@ CERTAIN = 1 - 1e-12
 def directed(moments: Moments, radius: float) -> Prospect:
     """Return gaps from a confidence radius, and information along the widest plausible difference.
 
-    With s_y the standard deviation of what is wanted of y beyond the greedy arm h, delta is the
-    largest mean_y - mean_h + radius s_y; of the y for which that is not negative, w is the one
-    with the largest s_y. The information of z is -log(1 - the squared correlation of w - h with
-    the return of z), twice what a pull of z tells of w - h.
+    With s_y the standard deviation of y's lead over the greedy arm h, delta is the largest
+    mean_y - mean_h + radius s_y. Among the y for which that is not negative, w is the one with the
+    largest s_y. The information of z is -log(1 - the squared correlation of w - h with the return
+    of z), twice what a pull of z tells about w - h.
     """
     h = int(moments.mean.argmax())
     behind = moments.mean[h] - moments.mean
@@ -53,8 +53,8 @@ class DirectedIDS(InformationDirected):
     ----------
     radius : {"practical", "published"}
         How many standard deviations a difference is taken to reach: sqrt(log(t) / 2), or
-        sqrt(4 log t + log det V - d log lambda) + sqrt(lambda) bound / sigma, which is what the
-        guarantee needs (at confidence 1 - 1/t^2) and far too wide in practice.
+        sqrt(4 log t + log det V - d log lambda) + sqrt(lambda) bound / sigma, which the
+        guarantee needs (at confidence 1 - 1/t^2), though it is far too wide in practice.
     bound : float
         A bound on |theta|, for the published radius.
 

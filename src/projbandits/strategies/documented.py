@@ -28,7 +28,7 @@ def with_inherited_parameters(kind: type) -> str | None:
 
 
 def _parts(doc: str) -> tuple[str, dict[str, str], str]:
-    """Return what stands before the parameters, the parameters by name, and what follows."""
+    """Return the text before the parameters, the parameters by name, and the text after them."""
     doc = inspect.cleandoc(doc)
     before, found, rest = doc.partition(HEAD)
     if not found:

@@ -31,35 +31,35 @@ from projbandits.ridge import LEAST_FREE, NOISE_MARGIN
 from projbandits.strategies.belief import Moments, wanted_rows
 
 RATIOS = np.concatenate([[0.0], np.geomspace(0.05, 100.0, 25)])
-"""The values of tau / sigma that are weighed against each other."""
+"""The candidate values of tau / sigma."""
 
 PRIOR = RATIOS / (1.0 + RATIOS**2)
 PRIOR[0] = PRIOR[1]
-"""How likely each is beforehand: a half-Cauchy distribution, as RATIOS are even on a log scale."""
+"""The prior weight of each: half-Cauchy, given that RATIOS are evenly spaced on a log scale."""
 
 TAU_FACTOR, TAU_QUANTILE = 0.75, 0.84
 """The estimate of tau is this factor times this quantile of its posterior distribution.
 
-While few arms have been tried that leans high, so as not to settle early; later it asks for a
-little less exploration than the likelihood does.
+While few arms have been tried it errs high, so as not to settle early; later it asks for a little
+less exploration than the likelihood does.
 """
 
 PENALTY_FACTOR = 0.1
 """Factor applied to the ridge penalty when arm effects are modelled.
 
-What is common to all arms (a rating of six) may be many times the noise, and a belief that is sure
-of the contrary does not look at arms that it has not tried. So the penalty is at most this much of
-the ridge, and of the one at which features alone would explain returns as large as those seen.
+What all arms share (a rating of six) may be many times the noise, and a belief that rules this out
+never tries new arms. So the penalty is at most this factor times the ridge, and times the penalty
+at which features alone would explain returns as large as those seen.
 """
 
 LEAST_PENALTY = 1e-8
-"""The least penalty, against the squared length of the features: V^-1 must keep half its digits."""
+"""The least penalty per squared length of the features: V^-1 must keep half its digits."""
 
 ROUNDS = 9
-"""How often sigma is estimated anew where tau is known."""
+"""How many times sigma is re-estimated when tau is known."""
 
 TINY = 1e-12
-"""What is left of the squares when everything is explained is round-off."""
+"""Unexplained squares below this share of all squares are round-off."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Effects:
     penalty : float
         lambda; see `PENALTY_FACTOR`.
     pulls, sums : ndarray of shape (K,)
-        How often each arm was pulled, and the sum of what it returned.
+        How often each arm was pulled, and the sum of its returns.
     squares : float
         The sum of the squares of all returns.
     ratio : float
@@ -97,7 +97,7 @@ class Effects:
     def prior(
         cls, features: Array, ridge: float, effect: float | None, noise: float | None
     ) -> Effects:
-        """Return what is known before any observation, with tau and sigma where they are known."""
+        """Return what is known before any observation, with tau and sigma if they are given."""
         K = len(features)
         sigma = 1.0 if noise is None else noise
         ratio = tau_estimate(np.ones(len(RATIOS))) if effect is None else effect / sigma
@@ -106,7 +106,7 @@ class Effects:
 
     @property
     def refit_due(self) -> bool:
-        """Whether tau and sigma are to be estimated anew: seldom, and at steps that double."""
+        """Whether to re-estimate tau and sigma: after 1, 2, 3, 4, 6, 8, 12, ... observations."""
         n = self.n
         top = 1 << (n.bit_length() - 1) if n else 0
         return n > 0 and n in (top, top + top // 2)
@@ -125,12 +125,12 @@ class Effects:
 
     def __reduce__(self) -> tuple[Any, ...]:
         kept = (getattr(self, field.name) for field in fields(self))
-        return Effects, tuple(kept)  # what follows from them is not kept
+        return Effects, tuple(kept)  # without what is cached
 
     def _solved(self, ratios: Array) -> tuple[Array, Array, Array]:
         """Return Q with Q Q^T = V^-1, Q^T V theta-hat, and log det V, at each rho.
 
-        From the rows of which V is the sum of squares, not from V.
+        From the rows whose squares sum to V, as V itself has fewer digits.
         """
         seen = self.pulls > 0
         n, s, f = self.pulls[seen], self.sums[seen], self.features[seen]
@@ -152,7 +152,7 @@ class Effects:
         return Q @ Q.T, Q @ target
 
     def moments(self, aims: Array) -> Moments:
-        """Return what is believed of <a_i, theta> + b_i, with a_i the rows of `aims`."""
+        """Return the moments of <a_i, theta> + b_i, with a_i the rows of `aims`."""
         inverse, theta = self._linear
         weight: Array = np.asarray(1.0 / (1.0 + self.pulls * self.ratio), dtype=np.float64)
         shrink = self.pulls * self.ratio * weight
@@ -169,7 +169,7 @@ class Effects:
     def likelihood(self, ratios: Array, noise: float | None = None) -> tuple[Array, Array]:
         """Return sigma^2, on the high side, and the log-likelihood at each value of rho.
 
-        The variance is what is not explained over the number of free observations, with a standard
+        The variance is the unexplained squares over the free observations, with a standard
         error added, as in `Ridge.cautious_noise`. The likelihood is that of the returns with theta
         and the effects integrated out, up to a constant, at its best variance or the given noise.
         """
@@ -185,12 +185,12 @@ class Effects:
         return rest / free * (1.0 + NOISE_MARGIN * np.sqrt(2.0 / free)), fit
 
     def fitted(self, effect: float | None, noise: float | None) -> Effects:
-        """Return the same observations with rho, sigma and lambda as told, or as the data has them.
+        """Return the same observations with rho, sigma and lambda as given or as estimated.
 
         Parameters
         ----------
         effect, noise : float, optional
-            tau and sigma, where they are known.
+            tau and sigma, if they are known.
         """
         if self.squares == 0.0:
             return self
@@ -216,7 +216,7 @@ class Effects:
 
 @dataclass(frozen=True, eq=False)
 class EffectBelief:
-    """What is believed where arms have effects of their own, all of them and always the same.
+    """A belief about arms with effects of their own, the same arms at every step.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ class EffectBelief:
         return self.effects.noise
 
     def moments(self, X: Array) -> Moments:
-        """Return what is believed of all arms, the rows of X."""
+        """Return the moments of all arms, the rows of X."""
         if not np.array_equal(self.learnt(X), self.effects.features):
             raise ValueError(
                 f"arm_effects needs the same arms at every step, got {len(X)} after "
@@ -247,7 +247,7 @@ class EffectBelief:
         return self.effects.moments(wanted_rows(X, self.wanted))
 
     def directions(self, normals: Array) -> Array:
-        """Return what is wanted of theta for the mean, and for each row of normal numbers."""
+        """Return the wanted part of theta: its mean, and a draw for each row of normal numbers."""
         inverse, theta = self.effects._linear
         drawn = self.noise * normals @ np.linalg.cholesky(inverse).T
         return wanted_rows(np.vstack([theta, theta + drawn]), self.wanted)
@@ -268,7 +268,7 @@ class EffectBelief:
         return finite.arm(int(scores.argmax()))
 
     def sampled(self, arms: DecisionSet, rng: np.random.Generator, draws: int) -> list[Arm]:
-        """Return the best arm under some draws of theta and of the arms' effects."""
+        """Return the best arm under each draw of theta and of the arms' effects."""
         finite, moments = self._all(arms)
         root = np.linalg.cholesky(moments.covariance)
         theta = rng.standard_normal((draws, finite.d)) @ root.T

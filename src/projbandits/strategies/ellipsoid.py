@@ -39,7 +39,7 @@ class Ellipsoidal(LinearStrategy):
         return self.radius_for(arms.d, arms.size)(t)
 
     def radius_for(self, d: int, size: float) -> Callable[[int], float]:
-        """Return the radius as a function of t on any set of that dimension and that many arms."""
+        """Return the radius as a function of t on any set of `size` arms in d dimensions."""
         return lambda t: self.alpha * math.sqrt(math.log(t) * min(d * math.log(t), size))
 
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:

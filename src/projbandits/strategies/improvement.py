@@ -21,14 +21,14 @@ from projbandits.strategies.rule import CompiledRule
 from projbandits.subspace import Subspace
 
 SURE = 37.0
-"""So many deviations behind, an arm's chance of being better is below the smallest numbers."""
+"""An arm this many deviations behind is better with a probability below the smallest float."""
 
 
 def improvement(moments: Moments) -> Prospect:
     """Return gaps and information by the expected improvement over the greedy arm h.
 
-    With s_y the standard deviation of what is wanted of y beyond h, u_y how many of them y is
-    behind, and phi, Phi the normal density and distribution:
+    With s_y the standard deviation of y's lead over h, u_y how many of them y is behind, and phi,
+    Phi the normal density and distribution:
 
         delta  = sum_y s_y (phi(u_y) - u_y Phi(-u_y))       the gain still hidden
         gap_z  = delta + mean_h - mean_z
@@ -62,7 +62,7 @@ def improvement(moments: Moments) -> Prospect:
 
 
 def deviations(moments: Moments, beyond: Array, G: Array, h: int) -> Array:
-    """Return the standard deviation of what is wanted of each arm beyond arm h."""
+    """Return the standard deviation of each arm's lead over arm h."""
     squares: Array = np.einsum("ij,ij->i", beyond, G) + moments.own + moments.own[h]
     squares[h] = 0.0
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
@@ -78,8 +78,8 @@ def return_variance(moments: Moments) -> Array:
 class EIIDS(InformationDirected):
     """Expected improvement, information-directed: needs no horizon, and nothing to tune.
 
-    It explores only where the answer can still change which arm is best, at the least regret for
-    what is learnt. docs/strategies.md has the formulas and how it compares.
+    It explores only where the answer can still change which arm is best, at the least regret per
+    information. docs/strategies.md has the formulas and how it compares.
 
     Examples
     --------

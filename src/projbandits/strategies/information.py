@@ -1,8 +1,8 @@
 """Information-directed strategies: what they share.
 
-Each looks at a belief about some arms, and sees for each arm a *gap* (how much it may cost) and an
-*information* (how much it tells of which arm is best). Then it plays the greedy arm or one other,
-with the probability that minimises the squared expected gap per information.
+From its belief, each derives for every arm a *gap* (how much it may cost) and an *information* (how
+much it tells about which arm is best). Then it plays the greedy arm or one other, with the
+probability that minimises the squared expected gap per information.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from projbandits.strategies.rule import CompiledRule
 DRAWS = 16
 """How many draws of the belief propose a point of a convex set at each step."""
 TURNS = 64
-"""After so many steps the draws' normal numbers come again."""
+"""The draws' normal numbers repeat after this many steps."""
 TIE = 1e-9
-"""What differs by less than this, relatively, differs by rounding: the first one is taken."""
+"""Values whose relative difference is below this differ by rounding: the first is taken."""
 
 
 class Candidates(NamedTuple):
@@ -49,14 +49,14 @@ class Candidates(NamedTuple):
 
 
 class Prospect(NamedTuple):
-    """What can be expected of some arms.
+    """The greedy arm, and the gap and the information of every arm.
 
     Parameters
     ----------
     greedy : int
         The arm with the best mean.
     gaps, info : ndarray of shape (K,)
-        How much each arm may cost, and how much it tells.
+        How much each arm may cost, and how much it tells about which arm is best.
     """
 
     greedy: int
@@ -66,7 +66,7 @@ class Prospect(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Believing(LinearStrategy):
-    """A strategy that takes its estimate for the mean of a Gaussian belief.
+    """A strategy that takes its estimate as the mean of a Gaussian belief.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Believing(LinearStrategy):
         sigma, the standard deviation of the noise; by default estimated, on the high side.
     ridge : float
         lambda, the weight of the L2 penalty. The belief begins with theta ~ N(0, sigma^2 / lambda):
-        where the noise is small beside theta, a large lambda believes too much.
+        if the noise is small beside theta, a large lambda is overconfident.
     """
 
     noise: float | None = None
@@ -89,11 +89,11 @@ class Believing(LinearStrategy):
             object.__setattr__(self, "noise", positive("noise", self.noise))
 
     def candidates(self, state: State, arms: DecisionSet) -> Candidates:
-        """Return the arms to choose among: all, where they are not too many to weigh.
+        """Return the arms to choose among: all of them, unless they are too many to weigh.
 
         On a convex set they are the greedy point, the support points of some draws of the belief,
-        and D_k. The draws come from a fixed table that turns with the step, not from the
-        generator: so the state determines the candidates, and probabilities are exact.
+        and D_k. The draws come from a fixed table, indexed by the step, and not from the generator:
+        so the state determines the candidates, and probabilities are exact.
         """
         if isinstance(arms, FiniteArms) and not arms.vast:
             return Candidates(arms.vectors, range(arms.size))
@@ -110,7 +110,7 @@ class Believing(LinearStrategy):
         return Candidates(np.vstack([points, arms.basis()]), None)
 
     def rule_of(self, kernel: str, arms: DecisionSet, more: float = 0.0) -> CompiledRule:
-        """Return a kernel with its parameters: sigma or 0, lambda, and one more."""
+        """Return the rule of a kernel whose parameters are sigma or 0, lambda, and one more."""
         parameters = np.array([self.noise or 0.0, self.ridge, more])
         plan = np.empty((0, 0)) if isinstance(arms, FiniteArms) else normal_table(arms.d)
         return CompiledRule(kernel, parameters, plan, widths=True, inside=True)
@@ -149,8 +149,8 @@ class InformationDirected(Believing):
 def two_actions(prospect: Prospect) -> tuple[int, float]:
     """Return the arm j and the probability p with which to play it instead of the greedy arm h.
 
-    They minimise ((1-p) gap_h + p gap_j)^2 / ((1-p) info_h + p info_j). Where j tells more than h
-    that is convex in p, with its least at gap_h / (gap_j - gap_h) - 2 info_h / (info_j - info_h).
+    They minimise ((1-p) gap_h + p gap_j)^2 / ((1-p) info_h + p info_j). If j tells more than h,
+    that is convex in p, and least at gap_h / (gap_j - gap_h) - 2 info_h / (info_j - info_h).
 
     Examples
     --------
@@ -182,5 +182,5 @@ def first_largest(values: Array) -> int:
 
 @lru_cache(maxsize=16)
 def normal_table(d: int) -> Array:
-    """Return the normal numbers of the draws, a row for each."""
+    """Return the normal numbers of the draws, one row per draw."""
     return np.random.default_rng(0).standard_normal((TURNS * DRAWS, d))

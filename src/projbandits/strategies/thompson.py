@@ -20,7 +20,7 @@ class ProjectedTS(Believing):
     """The best arm for one draw of the belief, theta ~ N(theta-hat, sigma^2 V^-1).
 
     The probability of a choice has no closed form, so `Choice.probability` is nan; `shares`
-    estimates it where it is needed.
+    estimates it when it is needed.
 
     Examples
     --------

@@ -26,15 +26,15 @@ from projbandits.subspace import Subspace
 
 
 class Search(NamedTuple):
-    """Room for the search; a row is a start.
+    """Room for the search, one row per start.
 
     Parameters
     ----------
     directions, points, gradients, goals : ndarray of shape (m, d)
-        The direction to try next, the point of the last, the gradient there, and where Newton
-        expects the maximum.
+        The direction to try next, the support point of the last one, the gradient there, and where
+        Newton expects the maximum.
     heights, ahead : ndarray of shape (m,)
-        The score of the point, and what Newton expects to gain; negative if it does not apply.
+        The score of the point, and the gain that Newton expects; negative if it does not apply.
     going : ndarray of shape (m,)
         Whether to go on.
     matrix, rows : ndarray of shape (d, d) and (5, d)
@@ -53,7 +53,7 @@ class Search(NamedTuple):
 
 
 def search_room(count: int, d: int) -> Search:
-    """Return room for a search from that many starts."""
+    """Return room for a search from `count` starts."""
     return Search(
         np.empty((count, d)),
         np.empty((count, d)),
@@ -89,7 +89,7 @@ class ConvexView(NamedTuple):
     residual : ndarray of shape (1,)
         `Ridge.residual`: what the estimate could not explain.
     candidates, scores, squares : ndarray of shape (n, d), (n,) and (n,)
-        Room for points that a rule proposes, what they score and their squared widths.
+        Room for points that a rule proposes, their scores and their squared widths.
     inside, room : Inside and Room
         Room for the belief about them in coordinates of U, and to work in.
     lanes : ndarray of shape (8,)
@@ -129,7 +129,7 @@ def convex_view(
     subspace: Subspace,
     proposals: int,
 ) -> ConvexView:
-    """Return the view of a trial that is about to begin, with room for that many candidates."""
+    """Return the view of a trial that is about to begin, with room for `proposals` candidates."""
     d = basis.shape[1]
     B = subspace.basis if proposals else np.empty((d, 0))
     theta = np.zeros(d)
@@ -201,7 +201,7 @@ def _multiply(matrix, x, out):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def _believe(view):  # type: ignore[no-untyped-def]
-    """Fill the means, the widths and the belief inside of U of the candidates."""
+    """Fill the candidates' means and widths, and the belief about them in coordinates of U."""
     inside, v = view.inside, view.room.rows[0]
     d, u = inside.basis.shape
     for i in range(view.scores.size):
@@ -232,7 +232,7 @@ def _believe(view):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def propose(t, view):  # type: ignore[no-untyped-def]
-    """Fill the candidates of `Believing.candidates`, and what is believed of them."""
+    """Fill the candidates of `Believing.candidates`, and the belief about them."""
     room = view.room
     z, drawn, x = room.rows[0], room.rows[1], room.rows[2]
     root(view.inverse, room.matrix)

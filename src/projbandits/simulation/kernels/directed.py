@@ -1,4 +1,4 @@
-"""Directed information in the compiled loops, as `strategies.directed` has it."""
+"""Directed information in the compiled loops, as in `strategies.directed`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def directed(h, radius, view, own):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def widest(h, radius, room):  # type: ignore[no-untyped-def]
-    """Add to the gaps what may be hidden, and return the plausible arm that differs most widely.
+    """Add the largest plausible lead to the gaps; return the plausible arm of largest deviation.
 
     The deviations of arms that are not plausible, and of h, become zero.
     """
@@ -76,7 +76,7 @@ def widest(h, radius, room):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def correlate(w, widths, room):  # type: ignore[no-untyped-def]
-    """Fill the information about arm w's difference, by its covariances in `scratch`."""
+    """Fill the information about arm w's lead, from its covariances in `scratch`."""
     square = room.deviations[w] * room.deviations[w]
     for z in range(room.info.size):
         room.info[z] = 0.0

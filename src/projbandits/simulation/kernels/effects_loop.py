@@ -1,7 +1,7 @@
-"""The compiled step loop where arms have effects of their own, as `strategies.effects` has it.
+"""The compiled step loop for arms with effects of their own, as in `strategies.effects`.
 
 Covariances are in units of sigma^2. The belief moves by rank one with each pull, as the weight
-n / (1 + n rho) of the pulled arm grows, and is made anew when tau and sigma are estimated.
+n / (1 + n rho) of the pulled arm grows, and is recomputed when tau and sigma are estimated.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def effect_view(
 
 @njit(nogil=True, error_model="numpy")
 def invert(view, own, V, b):  # type: ignore[no-untyped-def]
-    """Make V^-1 anew, and with it V^-1 f_j and the features' widths."""
+    """Recompute V^-1, and with it V^-1 f_j and the features' widths."""
     d = b.size
     inverse, linear, across = view.inverse, own.linear, view.inside.across
     assemble(own.scales[RATIO], view.learn, own, V, b)
@@ -80,7 +80,7 @@ def invert(view, own, V, b):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def place(view, own, j):  # type: ignore[no-untyped-def]
-    """Follow the weight of arm j: how theta enters what is wanted of it, beside its own effect."""
+    """Update how theta enters the wanted reward of arm j, given its weight."""
     for a in range(view.theta.size):
         shrunk = (1.0 - own.weights[j]) * view.learn_columns[a, j]
         view.inside.places[a, j] = view.aim_columns[a, j] - shrunk
@@ -91,7 +91,7 @@ def effect_steps(  # type: ignore[no-untyped-def]
 ):
     """Play one trial; `room` (3 x d), V (d x d) and `fits` are scratch.
 
-    tau is negative, and the `given` sigma 0, if not known; `wrong` is as in `finite_steps`.
+    A negative tau, or a `given` sigma of 0, means unknown; `wrong` is as in `finite_steps`.
     """
     own, scores, squares = view.own, view.scores, view.squares
     linear, weights, pulls, sums, scales = own.linear, own.weights, own.pulls, own.sums, own.scales
@@ -104,7 +104,7 @@ def effect_steps(  # type: ignore[no-untyped-def]
         if t % 4096 == 0 and stop[0]:
             break
         i = rule(t, view, rng)  # type: ignore[name-defined]  # noqa: F821  (see `bind`)
-        if i < 0 or i >= K:  # before anything is read there
+        if i < 0 or i >= K:  # before row i is read
             wrong[0], wrong[1] = t, i
             break
         observed = observe(world.noise, world.means[i], world.scale, noise_rng)

@@ -1,9 +1,9 @@
-"""Optimism in the compiled loops, as `strategies.ellipsoid` has it.
+"""Optimism in the compiled loops, as in `strategies.ellipsoid`.
 
 The point of a convex set with the largest optimistic score is found as `arms.convex` finds it. From
 each start we go to the support point x of a direction c, and on to the gradient g there. On
-the entropy ball that map contracts slowly, and one step of Newton's on g(x(c)) = c is worth many of
-its own. Where the curvature says that Newton would not climb, or where it does not, we go on to g.
+the entropy ball that map contracts slowly, and one Newton step on g(x(c)) = c is worth many of its
+own. If Newton would not climb, by the curvature, or does not, we go on to g.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from projbandits.simulation.kernels.loops import loops
 from projbandits.simulation.kernels.support import entropy_root, support
 
 ENOUGH = 1e-10
-"""A start is done when what it would still gain, against the height, is less than this."""
+"""A start is done when its expected gain, relative to the height, is below this."""
 TOGETHER = 1e-2
-"""Starts that Newton would send to within this much of each other, against |x|, are one."""
+"""Starts that Newton would send this close together, relative to |x|, are merged."""
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
@@ -131,7 +131,7 @@ def _newton(inverse, aim, radius, width, s, c, x, g, goal, matrix, rows):  # typ
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def _go(view, radius, k):  # type: ignore[no-untyped-def]
-    """Go on from start k; return what was gained."""
+    """Go on from start k, and return the gain."""
     search, region = view.search, view.region
     c, x, g = search.directions[k], search.points[k], search.gradients[k]
     fresh = search.rows[0]
@@ -178,7 +178,7 @@ def _together(search, i, k):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def _merge(search):  # type: ignore[no-untyped-def]
-    """Drop each start that an earlier one goes along with, which goes on from the higher point."""
+    """Merge each start into an earlier one close to it, which keeps the higher of their points."""
     for k in range(1, search.going.size):
         for i in range(k):
             if search.going[k] and search.going[i] and _together(search, i, k):

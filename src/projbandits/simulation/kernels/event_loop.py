@@ -24,8 +24,8 @@ NOISE, COINS = 1, 2
 def next_exploration(t, last, scale, exponent, coins):  # type: ignore[no-untyped-def]
     """Return the first step from t on that explores, or last + 1, for min(1, scale / t^exponent).
 
-    Thinning: propose by a geometric jump with the epsilon at hand, which bounds all later ones,
-    and accept with the ratio of the epsilon there to it.
+    Thinning: propose a geometric jump with the current epsilon, which bounds all later ones, and
+    accept with probability epsilon there over epsilon here.
     """
     while t <= last:
         bound = min(1.0, scale / math.pow(t, exponent))
@@ -78,7 +78,7 @@ def within(c, interval):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy")
 def still(most, drift, q, interval):  # type: ignore[no-untyped-def]
-    """Pull one arm as `stretch` does where there is no noise.
+    """Pull one arm as `stretch` does when there is no noise.
 
     c = m drift / (1 + m q) then moves one way only, from 0 inside the interval, so the first step
     outside is found by bisection.
@@ -99,8 +99,8 @@ def still(most, drift, q, interval):  # type: ignore[no-untyped-def]
 def stretch(most, drift, sd, q, interval, ends, sums, noise, stop):  # type: ignore[no-untyped-def]
     """Pull one arm until c = S / (1 + m q) leaves the interval, at most `most` times.
 
-    Returns the number of pulls m and the sum S of what they brought beyond the prediction.
-    `ends` and `sums` are scratch: the right ends of the blocks still to be looked at, the next on
+    Returns the number of pulls m and the sum S of their returns beyond the prediction.
+    `ends` and `sums` are scratch: the right ends of the blocks still to be visited, the next on
     top, and the values of S drawn for them.
     """
     low, high, _, _ = interval
@@ -145,7 +145,7 @@ def stretch(most, drift, sd, q, interval, ends, sums, noise, stop):  # type: ign
 def play(  # type: ignore[no-untyped-def]
     penalty, learn, aim_T, schedule, explorations, basis, world, noise, coins, tally, trace, stop
 ):
-    """Play one trial and fill `tally` and `trace`; a raised `stop` flag ends it where it is.
+    """Play one trial and fill `tally` and `trace`; a raised `stop` flag ends it early.
 
     The schedule is min(1, scale / t^exponent), or, if its exponent is negative, `explorations`
     holds the exploring steps, drawn beforehand.
@@ -163,7 +163,7 @@ def play(  # type: ignore[no-untyped-def]
     ends = np.empty(DEPTH, np.int64)
     sums = np.empty(DEPTH)
     theta[:] = 0.0
-    inverse[:] = 0.0  # and no array assigned to it: what could go wrong there is slow to compile
+    inverse[:] = 0.0  # a scalar: assigning an array would be slow to compile
     for a in range(d):
         inverse[a, a] = 1.0 / penalty
     pulls[:] = 0
@@ -210,7 +210,7 @@ def play(  # type: ignore[no-untyped-def]
 def _events(  # type: ignore[no-untyped-def]
     penalty, learn, aim_T, schedule, drawn, basis, worlds, key, trials, steps, out, trace, stop
 ):
-    """Play trials one after another; but for the schedule, each array has a row for each trial."""
+    """Play trials one after another; every array but the schedule has one row per trial."""
     means, gaps, return_gaps, is_best, noise, scale = worlds
     pulls, totals, inverse, theta = trace
     for n in range(trials.size):

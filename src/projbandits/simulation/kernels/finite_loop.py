@@ -1,6 +1,6 @@
 """The compiled step loop on finitely many arms: the reference loop, at the speed of machine code.
 
-Scores and widths are not computed anew at each step. A pull of arm i moves theta-hat along
+Scores and widths are not recomputed at each step. A pull of arm i moves theta-hat along
 v = V^-1 f_i, so it moves the score of arm j by c <a_j, v> and its squared width by
 -<f_j, v>^2 / (1 + q): both come from one product with v. Loops over arms are innermost, on
 transposed matrices, so that they vectorise without reordering any sum.
@@ -34,7 +34,7 @@ class View(NamedTuple):
     scores : ndarray of shape (K,)
         <a_j, theta-hat>: the estimate of what is aimed at, for each arm.
     squares : ndarray of shape (K,)
-        |f_j|^2_{V^-1}: the squared width of each arm; kept only for a rule that says so.
+        |f_j|^2_{V^-1}: the squared width of each arm; kept only if the rule asks for it.
     inverse, theta : ndarray of shape (d, d) and (d,)
         V^-1 and theta-hat.
     learn, aim : ndarray of shape (K, d)
@@ -50,10 +50,10 @@ class View(NamedTuple):
     scratch, lanes : ndarray of shape (K,) and (8,)
         Room to work in.
     inside, room : Inside and Room
-        The belief in coordinates of U and room to work in, only for a rule that says so.
+        The belief in coordinates of U and room to work in, only if the rule asks for them.
     own : Own or None
-        What is known of the arms' own effects, where they have any; scores and squares then
-        include them.
+        What is known of the arms' own effects, if they have any; scores and squares then include
+        them.
     """
 
     scores: Array
@@ -90,7 +90,7 @@ def finite_view(
 ) -> View:
     """Return the view of a trial that is about to begin.
 
-    B has a basis of U, or no columns if the rule does not look inside of it.
+    B holds a basis of U, or no columns if the rule does not read `inside`.
     """
     K, d = learn[0].shape
     squares = np.zeros(K)
@@ -123,7 +123,7 @@ def finite_steps(  # type: ignore[no-untyped-def]
     """Play one trial.
 
     `room` (2 x d) and `moved` (K) are scratch. If the rule returns a row that does not exist,
-    `wrong` becomes step and row, and the trial ends.
+    `wrong` is set to the step and the row, and the trial ends.
     """
     scores, squares, inverse, theta, learn = (
         view.scores,
@@ -139,7 +139,7 @@ def finite_steps(  # type: ignore[no-untyped-def]
         if t % 4096 == 0 and stop[0]:
             break
         i = rule(t, view, rng)  # type: ignore[name-defined]  # noqa: F821  (see `bind`)
-        if i < 0 or i >= K:  # before anything is read there
+        if i < 0 or i >= K:  # before row i is read
             wrong[0], wrong[1] = t, i
             break
         observed = observe(world.noise, world.means[i], world.scale, noise_rng)

@@ -1,4 +1,4 @@
-"""epsilon_t-greedy choice in the compiled loops, as `strategies.greedy` has it."""
+"""epsilon_t-greedy choice in the compiled loops, as in `strategies.greedy`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expected improvement in the compiled loops, as `strategies.improvement` has it."""
+"""Expected improvement in the compiled loops, as in `strategies.improvement`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from projbandits.strategies.improvement import SURE
 from projbandits.strategies.information import TIE
 
 NEGLIGIBLE = 80.0
-"""u^2 beyond the least: its density is less than 1e-17 of the largest, below rounding."""
+"""With u^2 this far above the least, a density is below 1e-17 of the largest: mere rounding."""
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
@@ -35,7 +35,7 @@ def improvement(h, sigma, view, own):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy")
 def add_effects(h, view, own):  # type: ignore[no-untyped-def]
-    """Add to what each arm tells of the others, in `scratch`, what it tells by its own effect."""
+    """Add what each arm tells through its own effect to what it tells already, in `scratch`."""
     room, across, weights, ratio = view.room, view.inside.across, own.weights, own.scales[RATIO]
     beyond, info, told, alone = room.beyond, room.info, room.scratch, room.deviations
     own_h = ratio * weights[h]
@@ -60,8 +60,8 @@ def add_effects(h, view, own):  # type: ignore[no-untyped-def]
 def promise(h, sigma, room):  # type: ignore[no-untyped-def]
     """Add the hidden gain to the gaps, and fill `info` with the weight of each arm's lead.
 
-    That is the derivative of the hidden gain by the variance of the lead, over the factor that is
-    returned and in units of sigma^2.
+    The weight is the derivative of the hidden gain with respect to the variance of the lead,
+    divided by the returned factor, in units of sigma^2.
     """
     gaps, deviations, weights, u = room.gaps, room.deviations, room.info, room.scratch
     least = np.inf
@@ -111,7 +111,7 @@ def hidden(u):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def weigh(weights, room):  # type: ignore[no-untyped-def]
-    """Fill the upper half of sum_y weight_y c_y c_y^T with c_y how arm y differs.
+    """Fill the upper half of sum_y weight_y c_y c_y^T, where c_y is how arm y differs.
 
     Four sums run side by side, as one could not be vectorised.
     """

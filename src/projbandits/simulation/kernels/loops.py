@@ -19,7 +19,7 @@ Rule = Callable[..., Any]
 
 
 def loops(name: str, rule: Rule, point: Rule) -> dict[str, Any]:
-    """Return the loops around a rule of the library, by the kind of world; kept on disk."""
+    """Return the loops around a rule of the library, by the kind of world; cached on disk."""
     return {
         "finite": bind(finite_steps, f"{name}_finite", allocates=False, rule=rule),
         "effects": bind(effect_steps, f"{name}_effects", allocates=False, rule=rule),
@@ -28,7 +28,7 @@ def loops(name: str, rule: Rule, point: Rule) -> dict[str, Any]:
 
 
 def stranger_loop(rule: Rule, kind: str) -> Any:
-    """Return the loop around a rule from elsewhere; it is compiled in each process anew."""
+    """Return the loop around a user's rule; each process compiles it again."""
     loop: Any = {"finite": finite_steps, "convex": convex_steps}[kind]
     compiled = rule if hasattr(rule, "py_func") else njit(nogil=True)(rule)
     return bind(loop, f"{loop.__name__}_with_{rule.__name__}", keep=False, rule=compiled)

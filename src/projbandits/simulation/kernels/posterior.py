@@ -1,4 +1,4 @@
-"""What the compiled loops keep of a belief: its part inside of U, effects, the noise, and draws."""
+"""The belief in the compiled loops: its part inside of U, arm effects, the noise, and draws."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from projbandits._checks import Array
 from projbandits.ridge import LEAST_FREE, NOISE_MARGIN
 
 ROUNDED = 1e-15
-"""What is left of a variance, against itself, is rounding below this."""
+"""What elimination leaves of a diagonal entry is rounding if it is below this share of it."""
 
 
 class Inside(NamedTuple):
     """The belief in coordinates of U: B has an orthonormal basis of U as its columns.
 
-    Where arms have effects, the coordinates are those of the whole space.
+    If arms have effects, the coordinates are those of the whole space.
 
     Parameters
     ----------
     basis : ndarray of shape (d, u)
         B.
     places : ndarray of shape (u, K)
-        B^T x_j: how what is wanted of each arm depends on theta.
+        B^T x_j: how the wanted reward of each arm depends on theta.
     within : ndarray of shape (u, u)
         B^T V^-1 B.
     across : ndarray of shape (u, K)
-        B^T V^-1 x_j: how what each arm returns moves what is wanted.
+        B^T V^-1 x_j: how the return of each arm moves the wanted rewards.
     """
 
     basis: Array
@@ -48,7 +48,7 @@ class Own(NamedTuple):
     linear : ndarray of shape (K,)
         |f_j|^2_{V^-1}, the squared width of the features' part.
     pulls, sums : ndarray of shape (K,)
-        How often each arm was pulled, and the sum of what it returned.
+        How often each arm was pulled, and the sum of its returns.
     scales : ndarray of shape (5,)
         rho, sigma, the number of pulls, the sum of the squares of the returns, and lambda.
     """
@@ -61,11 +61,11 @@ class Own(NamedTuple):
 
 
 RATIO, NOISE, PULLS, SQUARES, PENALTY = 0, 1, 2, 3, 4
-"""The places in `Own.scales`."""
+"""The positions in `Own.scales`."""
 
 
 class Room(NamedTuple):
-    """Room to work in, and what is found.
+    """Room to work in, and the results.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Room(NamedTuple):
     matrix, rows : ndarray of shape (d, d) and (3, d)
         Room.
     beyond : ndarray of shape (u, K)
-        How what is wanted of each arm differs from the greedy arm.
+        How the wanted reward of each arm differs from that of the greedy arm.
     """
 
     gaps: Array
@@ -109,7 +109,7 @@ def work_room(K: int, d: int, u: int) -> Room:
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def move_inside(inside, w, v, moved, row):  # type: ignore[no-untyped-def]
-    """Follow V^-1 as it moves by -w v v^T; `moved` is <x_j, v> for each arm, `row` is scratch."""
+    """Update for V^-1 moving by -w v v^T; `moved` is <x_j, v> for each arm, `row` is scratch."""
     d, u = inside.basis.shape
     for a in range(u):
         row[a] = 0.0
@@ -140,7 +140,7 @@ def cautious_noise(residual, n, inverse, penalty):  # type: ignore[no-untyped-de
 def quadratic(M, columns, row, out):  # type: ignore[no-untyped-def]
     """Fill out with c_j^T M c_j for each column c_j; `row` is scratch.
 
-    As in `common.products`, four terms at a time spare most of the stores.
+    As in `common.products`, four terms at a time save most of the writes.
     """
     n, K = columns.shape[0], out.size
     for j in range(K):
@@ -176,7 +176,7 @@ def sigma_of(t, view, own):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def compare(h, view, own):  # type: ignore[no-untyped-def]
-    """Fill how far each arm is behind arm h, as `gaps`, and their differences and deviations.
+    """Fill `gaps` with how far each arm is behind arm h, and the differences and deviations.
 
     Arms are columns: loops over arms are innermost and vectorise without reordering any sum. All
     is in coordinates of U, since only differences there decide what is best.

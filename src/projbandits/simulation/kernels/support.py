@@ -17,7 +17,7 @@ ENTROPY, BALL, ELLIPSOID, BOX = 0, 1, 2, 3
 
 
 class Region(NamedTuple):
-    """A convex set as plain arrays; which of them mean something depends on the kind.
+    """A convex set as plain arrays; which of them are used depends on the kind.
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ class Region(NamedTuple):
     lengths : ndarray of shape (d,)
         The ellipsoid's half-axes, or the box's upper bounds.
     axes : ndarray of shape (d, d)
-        The directions of the ellipsoid's axes, one a column.
+        The directions of the ellipsoid's axes, one per column.
     most : float
-        The largest root there can be on the entropy ball.
+        The largest possible root on the entropy ball.
     roots : ndarray of shape (m,)
-        Of the entropy ball's last support point in each slot: where the search for the next starts.
+        The root of the last support point in each slot, where the next search starts.
     room : ndarray of shape (2, d)
         Room to work in.
     """
@@ -185,14 +185,14 @@ def _entropy(region, c, x, slot):  # type: ignore[no-untyped-def]
     if largest > 0.0:
         region.roots[slot] = s
     for a in range(d):
-        # exp at the new root from exp at the last s, by its series: the change is that small.
+        # exp at the new root by its series from exp at the last s: the change is small enough.
         y = scaled[a] * change
         x[a] *= 1.0 + y * (1.0 + y * (0.5 + y / 6.0))
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def entropy_root(region, c, slot):  # type: ignore[no-untyped-def]
-    """Return s, as x = exp(c s - 1) for the last support point in a slot; 0 if it is not such."""
+    """Return s with x = exp(c s - 1) for the last support point in a slot, 0 if there is none."""
     largest = 0.0
     if region.kind == ENTROPY:
         for a in range(c.size):

@@ -12,7 +12,7 @@ from projbandits._checks import Array
 
 
 class Tally(NamedTuple):
-    """Counts up to now, and what they were at the steps that are asked about.
+    """Running counts, and their values at the steps that are asked about.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Thompson sampling in the compiled loops, as `strategies.thompson` has it."""
+"""Thompson sampling in the compiled loops, as in `strategies.thompson`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large noise and effects are, estimated in the compiled loop as `strategies.effects` does."""
+"""Estimates of the sizes of noise and effects in the compiled loop, as in `strategies.effects`."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def likelihood(ratio, given, learn, own, V, b):  # type: ignore[no-untyped-def]
 def refit(ridge, tau, given, learn, own, V, b, fits):  # type: ignore[no-untyped-def]
     """Estimate rho, sigma and lambda as `Effects.fitted` does.
 
-    tau is negative, and the `given` sigma 0, if not known.
+    A negative tau, or a `given` sigma of 0, means unknown.
     """
     scales = own.scales
     if scales[SQUARES] == 0.0:
@@ -135,9 +135,9 @@ def refit(ridge, tau, given, learn, own, V, b, fits):  # type: ignore[no-untyped
 
 @njit(nogil=True, error_model="numpy")
 def tau_estimate(fits):  # type: ignore[no-untyped-def]
-    """Return the variance by the chances of RATIOS; fits[0, 0] becomes `effects.tau_estimate`.
+    """Return the posterior mean of the variance; fits[0, 0] becomes `effects.tau_estimate`.
 
-    Row 0 of `fits` has the variances, row 1 the log-likelihoods; both are used up.
+    Row 0 of `fits` has the variances, row 1 the log-likelihoods; both are overwritten.
     """
     most = -np.inf
     for r in range(RATIOS.size):
@@ -147,7 +147,7 @@ def tau_estimate(fits):  # type: ignore[no-untyped-def]
         fits[1, r] = math.exp(fits[1, r] - most) * PRIOR[r]
         total += fits[1, r]
         variance += fits[1, r] * fits[0, r]
-    below, r = 0.5 * fits[1, 0] / total, 0  # the chances up to the middle of that of ratio r
+    below, r = 0.5 * fits[1, 0] / total, 0  # probability up to the middle of ratio r
     fits[0, 0] = RATIOS[0]
     while below < TAU_QUANTILE and r + 1 < RATIOS.size:
         r += 1
