@@ -62,7 +62,7 @@ class ProjectedRidge(RegressorMixin, BaseEstimator):
     ridge_: Ridge
 
     def fit(self, X: Any, y: Any) -> ProjectedRidge:
-        """Learn from observations X, one a row, and their returns y."""
+        """Learn from observations X, one per row, and their returns y."""
         return self._learn(X, y, fresh=True)
 
     def partial_fit(self, X: Any, y: Any) -> ProjectedRidge:
@@ -91,7 +91,7 @@ class ProjectedRidge(RegressorMixin, BaseEstimator):
         self.ridge_ = ridge.update_many(rows, returns)
         P = np.eye(d) if self.subspace is None else self.subspace.matrix
         self.theta_ = self.ridge_.theta
-        # Of each coordinate of P theta-hat, as P e_j is the j-th row of P.
+        # One for each coordinate of P theta-hat, as P e_j is the j-th row of P.
         self.coef_, self.standard_errors_ = self.ridge_.projected(P, np.eye(d))
         self.noise_ = self.ridge_.noise
         return self

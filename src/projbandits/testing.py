@@ -1,4 +1,4 @@
-"""Conformance checks that a strategy, a problem or a decision set of your own can run.
+"""Conformance checks for strategies, problems and decision sets of your own.
 
 Each returns nothing if all is well and raises an AssertionError that says what is not. The
 library's own parts pass them in its tests.
@@ -33,8 +33,8 @@ def check_strategy(
     state and all its randomness comes from the generator. Neither `select` nor `update` may change
     a state in place, every choice must lie in the set, and the probabilities it states must be
     those with which it chooses: 2,000 choices from one state (50 if it claims to be certain), each
-    frequency within five standard errors. A strategy that cannot tell a probability states nan, and
-    then always.
+    frequency within five standard errors. A strategy that cannot compute a probability states nan,
+    and then always.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def check_strategy(
         Where to play; by default six random arms, six arms that span a plane of R^3 with one of
         them twice, and a box.
     seed : int
-        Where its randomness comes from.
+        The seed of all randomness.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def check_decision_set(arms: DecisionSet, *, seed: int = 0) -> None:
     """Check a decision set's support points, its basis and its span.
 
     Support points in 200 random directions must lie in the set, and each must be the best of all
-    of them in its own direction; a little farther out must no longer be in the set. Scaling the
+    of them in its own direction; a point a little farther out must not be in the set. Scaling the
     direction must not move them, and asking again must give the same. The basis must be
     independent, lie in the set, and span every support point. A convex function must be as large
     at its maximum as at any support point.

@@ -31,10 +31,10 @@ from projbandits.simulation.progress import Part, Progress
 from projbandits.simulation.request import identities
 
 QUICK = {"trials": 20, "horizon": 500}
-"""A size that shows the way in seconds; most verdicts are undecided at it."""
+"""A size that finishes in seconds; most verdicts are undecided at it."""
 
 BYTES = 40
-"""About what a number of a trial's curves takes on disk, counted generously."""
+"""A generous estimate of the bytes that one number of a trial's curves takes on disk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Reproduction:
     results : dict of str to Result
         By experiment.
     verdicts : dict of Claim to Verdict
-        For every claim that the results can tell about.
+        For every claim that the results cover.
     out, report : Path
         The folder and the report in it.
     """
@@ -81,7 +81,7 @@ def reproduce(
     executor : concurrent.futures.Executor, optional
         Where to run; threads of this process by default.
     progress : bool
-        Show a progress bar, where the output is a terminal.
+        Show a progress bar if the output is a terminal.
 
     Examples
     --------
@@ -114,17 +114,17 @@ def _reproduced(
     results = _finished(folder)
     experiments = _needed(chosen)
     left = [experiment for experiment in experiments if experiment.name not in results]
-    problems = {x.name: x.problem() for x in left}  # what is not installed is told now
+    problems = {x.name: x.problem() for x in left}  # fails now if data is not installed
     folder.check_room(sum(_size(experiment, folder.settings) for experiment in left))
     pictures: dict[str, bytes] = {}
-    left.sort(key=lambda x: x.convex)  # while others run, kernels for these are compiled
+    left.sort(key=lambda x: x.convex)  # last: their kernels are compiled meanwhile
     with (
         Progress(sum(x.cost for x in left), shown=progress, text="", unit="") as bar,
         _compiled_ahead(any(x.convex for x in left) and not left[0].convex) as compiled,
     ):
         for experiment in left:
             if experiment.convex:
-                _draw(folder, results, pictures)  # what there is, rather than wait
+                _draw(folder, results, pictures)  # rather than wait idly
                 compiled()
             bar.say(f"{_figure_of(experiment, chosen)}: {experiment.name}")
             problem = problems[experiment.name]
@@ -144,10 +144,10 @@ def _reproduced(
 
 @contextmanager
 def _compiled_ahead(wanted: bool) -> Iterator[Callable[[], object]]:
-    """Compile the kernels of convex sets in another process; yield what waits for it.
+    """Compile the kernels of convex sets in another process; yield a function that waits for it.
 
-    Compilation takes one core of a process, however many it has, and what it made is kept on disk.
-    If it fails here, it will be done, or fail, where the kernels are used.
+    Compilation uses one core of a process, however many it has, and its result is cached on disk.
+    If it fails here, it is tried again when the kernels are used.
     """
     if not wanted:
         yield lambda: None
@@ -190,7 +190,7 @@ def _finished(folder: Folder) -> dict[str, Result]:
 
 
 def _is_of(result: Result, experiment: Experiment, settings: dict[str, int]) -> bool:
-    """Tell whether a result is what an experiment would be, run now with these settings."""
+    """Tell whether a result is that of an experiment as it would run now with these settings."""
     horizon = experiment.horizon_of(settings["horizon"])
     return (
         result.identities == identities(experiment.problem(), experiment.strategies)
@@ -246,7 +246,7 @@ def _draw(folder: Folder, results: dict[str, Result], pictures: dict[str, bytes]
         if known and name not in pictures:
             drawn = figure.draw(results, figure.title)
             pictures[name] = _image(drawn, "png")
-            drawn.set_layout_engine("none")  # laid out by now, which took half of the time
+            drawn.set_layout_engine("none")  # laid out already, which takes half of the time
             folder.write(f"{name}.png", pictures[name])
             folder.write(f"{name}.pdf", _image(drawn, "pdf"))
             plots.close(drawn)

@@ -24,16 +24,16 @@ BEYOND = "not in the paper"
 
 
 STEADY = 0.9
-"""Growth is linear if regret per step keeps at least so much of what it was, else sublinear."""
+"""Growth is linear if regret per step keeps at least this share of its value, else sublinear."""
 
 MARGIN = 0.1
-"""A margin in the share of trials is called wide from here on."""
+"""A margin in the share of trials counts as wide from here on."""
 
 Results = Mapping[str, Result]
 
 
 class Condition(NamedTuple):
-    """An estimate and where it must lie; its interval decides, and decides nothing if it is wide.
+    """An estimate and where it must lie; its interval decides, unless it is too wide.
 
     Parameters
     ----------
@@ -99,9 +99,9 @@ class Claim:
     source : str
         Where the paper says it, or that it does not.
     experiments : tuple of Experiment
-        What is needed to tell.
+        What is needed to check it.
     conditions : callable
-        From the results, what must be true for the claim to hold.
+        Takes the results and returns what must be true for the claim to hold.
     remark : str
         Why it may be otherwise, where the paper leaves room.
     """
@@ -147,7 +147,7 @@ def beats(experiment: Experiment, winner: Strategy, *others: Strategy) -> Check:
 def moderate_alpha(experiment: Experiment) -> Check:
     """Return the check that for each family an alpha within the range beats both its ends.
 
-    The best alpha is chosen by every other trial and tested on the rest, so that luck in the
+    The best alpha is chosen on every other trial and tested on the rest, so that luck in the
     choice does not count.
     """
 
@@ -224,7 +224,7 @@ def sublinear(experiment: Experiment, strategy: Strategy) -> Check:
 def steady(
     experiment: Experiment, strategy: Strategy, least: float = -math.inf, most: float = math.inf
 ) -> Check:
-    """Return the check of how well regret per step keeps up with what it was."""
+    """Return the check of how much of its earlier value regret per step keeps."""
 
     def conditions(results: Results) -> list[Condition]:
         result = results[experiment.name]

@@ -15,7 +15,7 @@ from projbandits.problems.noise import Noise
 from projbandits.subspace import Subspace
 
 NOTHING = 1e-12
-"""P_U theta below this, against theta, is what round-off leaves of a theta outside of U."""
+"""If P_U theta is below this, relative to theta, it is round-off and theta lies outside of U."""
 
 
 @dataclass(frozen=True, eq=False)

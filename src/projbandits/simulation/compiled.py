@@ -20,9 +20,9 @@ from projbandits.strategies.information import DRAWS
 from projbandits.strategies.rule import overridden
 
 LARGEST = 1e8
-"""V^-1 loses this many times the round-off when the square of an arm exceeds the ridge so often."""
+"""How many times a squared arm may exceed the ridge: V^-1 magnifies round-off by that much."""
 LEARNING = ("init", "update", "learnt", "aim")
-"""What the loops do as `LinearStrategy` does it, whoever offers the rule."""
+"""The methods that the loops do as `LinearStrategy` does, whatever the rule."""
 
 
 def why_not(world: World, strategy: Strategy) -> str | None:
@@ -48,7 +48,7 @@ def why_not(world: World, strategy: Strategy) -> str | None:
 
 
 def why_not_here(world: World, strategy: LinearStrategy) -> str | None:
-    """Return why it cannot serve in this world, where it can in another of the same problem."""
+    """Return why it cannot serve this world, though it may serve others of the problem, or None."""
     from projbandits.simulation.kernels.common import NOISES
     from projbandits.simulation.kernels.support import REGIONS
 
@@ -83,7 +83,7 @@ def loop_of(kernel: Callable[..., Any] | str, kind: str) -> Any:
     kernel : callable or str
         The rule, or the file and the name of one of the library's own.
     kind : {"finite", "effects", "convex"}
-        Where it is played.
+        The kind of world it is played in.
     """
     from projbandits.simulation.kernels.loops import stranger_loop
 
@@ -103,9 +103,9 @@ def run(
     noise_rng: np.random.Generator,
     strategy_rng: np.random.Generator,
 ) -> Array:
-    """Return what the reference engine would: what one strategy came to in one world.
+    """Return what `reference.run` returns: regrets and best plays of one strategy in one world.
 
-    If another thread raises the flag `stop`, it ends soon and what it returns means nothing.
+    If another thread raises the flag `stop`, it ends early and what it returns is meaningless.
     """
     from projbandits.simulation.kernels.tally import begin_tally
 

@@ -22,8 +22,8 @@ from projbandits.strategies.greedy import EpsilonGreedy
 FASTEST_FIRST: dict[str, ModuleType] = {"events": events, "compiled": compiled}
 ENGINES = ("auto", *FASTEST_FIRST, "reference")
 BATCH = 100_000
-"""A batch has worlds of about so many features of arms in all: what small worlds gain, large ones
-would pay for in memory."""
+"""About how many features of arms a batch of worlds holds in all: batching speeds up small worlds,
+and would only cost memory with large ones."""
 
 
 def choose(engine: str, world: World, strategy: Strategy) -> str:
@@ -52,7 +52,7 @@ def _refusal(engine: str, strategy: Strategy, reason: str, remedy: str) -> Value
 def batches(
     spec: Spec, trials: Iterable[int], *, single: bool = False
 ) -> Iterator[dict[int, World]]:
-    """Yield the worlds of some trials, together where neighbours are of one shape and small."""
+    """Yield the worlds of some trials, batching neighbours that are small and of one shape."""
     methods = {s.basis for s in spec.strategies if isinstance(s, EpsilonGreedy)}
     batch: dict[int, World] = {}
     shape: tuple[int, ...] = ()
@@ -87,7 +87,7 @@ def play(spec: Spec, batch: dict[int, World], stop: NDArray[np.uint8]) -> Iterat
         if stop[0]:
             return
         for world in batch.values() if engine != "reference" else ():
-            # Chosen by the first world; another may be of another kind.
+            # The engine was chosen by the first world; this one may be of another kind.
             reason = FASTEST_FIRST[engine].why_not_here(world, strategy)
             if reason is not None:
                 raise _refusal(engine, strategy, reason, "use engine='reference'")

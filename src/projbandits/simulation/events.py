@@ -1,7 +1,7 @@
 """The event engine: exact simulation that visits only the steps that decide something.
 
-It serves epsilon_t-greedy strategies on finitely many arms with Gaussian noise. Within a stretch of
-one arm everything believed moves along one line, so the stretch is drawn at once; see
+It serves epsilon_t-greedy strategies on finitely many arms with Gaussian noise. While one arm is
+pulled the belief moves along a line, so the whole stretch is drawn at once; see
 docs/event-engine.md.
 """
 
@@ -27,11 +27,11 @@ from projbandits.strategies.greedy import EpsilonGreedy
 from projbandits.strategies.rule import over_steps
 
 CHECKED_STEPS = 1_000_000
-"""A user's schedule is checked at every step up to here, beyond only where it is asked."""
+"""A user's schedule is checked at every step up to this one, and beyond it where it is used."""
 
 
 class Trace(NamedTuple):
-    """What trials came to: each arm's pulls and their total return, and the belief at the end."""
+    """How trials ended: each arm's pulls and their total return, and the final belief."""
 
     pulls: NDArray[np.int64]
     totals: Array
@@ -53,7 +53,7 @@ def why_not(world: World, strategy: Strategy) -> str | None:
 
 
 def why_not_here(world: World, strategy: EpsilonGreedy) -> str | None:
-    """Return why it cannot serve in this world, where it can in another of the same problem."""
+    """Return why it cannot serve this world, though it may serve others of the problem, or None."""
     if (reason := compiled.why_not_here(world, strategy)) is not None:
         return reason
     if type(world.arms) is not FiniteArms:
@@ -72,11 +72,11 @@ def run(
     seed: int,
     stop: NDArray[np.uint8],
 ) -> tuple[Array, Trace]:
-    """Return what one strategy came to in the worlds of some trials, up to some steps.
+    """Return regrets and best plays of one strategy in the worlds of some trials, and the trace.
 
     The worlds are of one shape: one call of the kernel plays them all, and other threads go on
-    meanwhile. If one of them raises the flag `stop`, it ends soon and what it returns means
-    nothing.
+    meanwhile. If one of them raises the flag `stop`, it ends early and what it returns is
+    meaningless.
     """
     from projbandits.simulation.kernels.event_loop import events
 
@@ -90,10 +90,10 @@ def run(
     (n, K, d), k = whole.shape, basis.shape[1]
     epsilon = strategy.epsilon_for(k, finite=True)
     if not isinstance(epsilon, schedules.Power):
-        # Thinning asks for few of the values; the others must be sound for it to be exact.
+        # Thinning uses few of the values, but is exact only if the others are sound too.
         over_steps(strategy.epsilon_for, k, True, horizon=min(horizon, CHECKED_STEPS))
     schedule, drawn = _schedule(epsilon, horizon, seed, batch, stop)
-    out = np.zeros((n, 3, len(steps)))  # not empty: numbers even where it is cut short
+    out = np.zeros((n, 3, len(steps)))  # not empty: numbers even if it is cut short
     trace = Trace(
         np.empty((n, K), np.int64), np.empty((n, K)), np.empty((n, d, d)), np.empty((n, d))
     )
@@ -130,7 +130,7 @@ def _schedule(
     trials: Collection[int],
     stop: NDArray[np.uint8],
 ) -> tuple[tuple[float, float], NDArray[np.int64]]:
-    """Return a named schedule as numbers, or the exploring steps of another, a row a trial."""
+    """Return a named schedule as numbers, or another's exploring steps, one row per trial."""
     if isinstance(epsilon, schedules.Power):
         power = epsilon.alpha * epsilon.k, epsilon.exponent
         return power, np.empty((len(trials), 0), np.int64)

@@ -21,7 +21,7 @@ Flag = NDArray[np.uint8]
 
 
 def run(spec: Spec, executor: Executor | None, store: Store | None, bar: Bar) -> list[Records]:
-    """Return the records of every strategy, trials in order, whoever ran them."""
+    """Return the records of every strategy, with trials in order wherever they ran."""
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(f"executor must be a concurrent.futures.Executor, got {executor!r}")
     chunks = [range(i, min(i + CHUNK, spec.trials)) for i in range(0, spec.trials, CHUNK)]
@@ -84,10 +84,9 @@ def _spread(
 def run_chunk(
     spec: Spec, trials: range, stop: Flag | None = None, bar: Bar | None = None
 ) -> list[Records]:
-    """Return the records of each strategy in some trials, worthless if a stop flag is raised.
+    """Return the records of each strategy in some trials, meaningless if a stop flag is raised.
 
-    A bar is advanced by each strategy in each batch of trials, which is one trial where all is
-    plain Python.
+    A bar is advanced after each strategy and trial.
     """
     flag = np.zeros(1, np.uint8) if stop is None else stop
     parts: list[list[Records]] = []
@@ -104,13 +103,13 @@ def run_chunk(
 
 @contextmanager
 def _told_of_compilation(spec: Spec, bar: Bar) -> Iterator[None]:
-    """Tell the user, where a bar is shown, if kernels have to be compiled first."""
+    """Tell the user, if a bar is shown, when kernels must be compiled first."""
     if not bar.visible or set(spec.engines) == {"reference"}:
         yield
         return
     from projbandits.simulation.kernels.notice import on_compile
 
-    # A thread that compiles looks at no flag, and a pool waits for its threads.
+    # A thread that compiles checks no flag, and a pool waits for its threads.
     note = "compiling kernels, once for this version (Ctrl-C takes effect when that is done) ..."
     with on_compile(lambda: bar.note(note)):
         yield

@@ -14,7 +14,7 @@ from projbandits.results import FOUND_BEST_SHARE, FOUND_BEST_WINDOW
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """One strategy in some trials, a row for each; what needs finitely many arms may be None."""
+    """One strategy in some trials, one row each; what needs finitely many arms may be None."""
 
     regret: Array
     return_regret: Array
@@ -39,8 +39,8 @@ class Records:
 class Questions:
     """The steps that every engine is asked about, and what follows from the answers.
 
-    They are the checkpoints, the horizon, and where the window before each of them begins: the
-    share of best plays in a window is the difference of two counts.
+    They are the checkpoints, the horizon, and the start of the window before each: the share of
+    best plays in a window comes from the difference of two counts.
 
     Parameters
     ----------

@@ -62,11 +62,11 @@ def simulate(
         The steps to record, increasing, from 1 to the horizon. By default about 200 of them,
         spread evenly on both a linear and a logarithmic axis.
     progress : bool or Bar
-        Show a progress bar, where the output is a terminal; or tell one of your own.
+        Show a progress bar if the output is a terminal, or report to one of your own.
     store : path, optional
         A folder to keep finished trials in. The same call again continues where it stopped,
         however it was stopped. A folder that another run is writing to, or that holds another
-        simulation, is refused: other numbers or code make another one, whatever the labels.
+        simulation, is refused; other numbers or code make it another, whatever the labels.
 
     Returns
     -------

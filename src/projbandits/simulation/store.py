@@ -1,7 +1,7 @@
 """A folder that keeps what is finished, so that long work can be interrupted and continued.
 
-It holds `manifest.json`, which says what is simulated, and a Parquet part for each finished chunk
-of trials, which says so too. Every file appears whole or not at all, and carries a checksum.
+It holds `manifest.json`, which says what is simulated, and for each finished chunk of trials a
+Parquet part, which repeats it. Every file appears whole or not at all, and carries a checksum.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ARRAYS = ("regret", "return_regret", "best_share")
 
 
 class Store:
-    """The finished chunks of one simulation, for as long as the store is entered.
+    """The finished chunks of one simulation, locked against other runs while it is entered.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Store:
         try:
             self.about = _about(spec)
         except UnknownIdentityError as error:
-            raise ValueError(f"store could not know this simulation again: {error}") from error
+            raise ValueError(f"store could not recognise this simulation later: {error}") from error
         self.trials = spec.trials
 
     def __enter__(self) -> Store:
