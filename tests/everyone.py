@@ -21,17 +21,11 @@ def everyone(**options: Any) -> list[LinearStrategy]:
     return made
 
 
-WITH_EFFECTS = [
-    pb.EIIDS(arm_effects="auto"),
+WITH_EFFECTS: list[LinearStrategy] = [
+    *everyone(arm_effects="auto"),
     pb.EIIDS(arm_effects=0.4, noise=0.5),
     pb.EIIDS(arm_effects=0.4),
     pb.EIIDS(arm_effects="auto", noise=0.5),
-    pb.EIRatio(arm_effects="auto", horizon=120),
-    pb.GENTRY(arm_effects="auto"),
-    pb.CURSE(arm_effects="auto"),
     pb.REGRET(arm_effects=0.4),
-    pb.UE(arm_effects="auto"),
-    pb.ProjectedUE(arm_effects="auto"),
-    pb.DirectedIDS(arm_effects="auto"),
     pb.ProjectedTS(arm_effects=0.4),
 ]

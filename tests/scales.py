@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import tempfile
 import warnings
@@ -14,23 +15,10 @@ import pandas as pd
 
 import projbandits as pb
 from projbandits.strategies import LinearStrategy
+from tests.everyone import everyone
 
 Rng = np.random.Generator
 STEPS = 14
-
-STRATEGIES: list[Callable[[dict[str, Any]], LinearStrategy]] = [
-    lambda more: pb.GENTRY(**more),
-    lambda more: pb.CURSE(alpha=0.3, **more),
-    lambda more: pb.REGRET(**more),
-    lambda more: pb.UE(**more),
-    lambda more: pb.ProjectedUE(alpha=3.0, **more),
-    lambda more: pb.EIIDS(**more),
-    lambda more: pb.EIRatio(horizon=20, **more),
-    lambda more: pb.DirectedIDS(**more),
-    lambda more: pb.DirectedIDS(radius="published", bound=5.0, **more),
-    lambda more: pb.ProjectedTS(**more),
-]
-BELIEVING = (pb.EIIDS, pb.EIRatio, pb.DirectedIDS, pb.ProjectedTS)
 
 COLUMNS: dict[str, Callable[[Rng, int], Any]] = {
     "time": lambda rng, K: 1.7e9 + rng.integers(0, 10**6, K),
@@ -52,6 +40,16 @@ REWARDS: list[Callable[[Rng, Any, float], float]] = [
     lambda rng, x, size: float(x[0]),
     lambda rng, x, size: 10.0 ** rng.uniform(-12, 12),
 ]
+
+
+def strategies(**options: Any) -> list[LinearStrategy]:
+    """Every strategy with these options, and some with others of their own."""
+    return [
+        *everyone(**options),
+        pb.CURSE(alpha=0.3, **options),
+        pb.ProjectedUE(alpha=3.0, **options),
+        pb.DirectedIDS(radius="published", bound=5.0, **options),
+    ]
 
 
 def scale(rng: Rng) -> float:
@@ -81,9 +79,10 @@ def _case(rng: Rng, seed: int) -> tuple[Any, list[str], Callable[[], Any], Any]:
     more: dict[str, Any] = {}
     if rng.random() < 0.3:
         more["ridge"] = 10.0 ** rng.uniform(-6, 6)
-    made = STRATEGIES[seed % len(STRATEGIES)](more)
-    if isinstance(made, BELIEVING) and rng.random() < 0.3:
-        made = STRATEGIES[seed % len(STRATEGIES)]({**more, "noise": scale(rng)})
+    pool = strategies(**more)
+    made = pool[seed % len(pool)]
+    if hasattr(made, "noise") and rng.random() < 0.3:
+        made = dataclasses.replace(made, noise=scale(rng))  # type: ignore[call-arg]
     d = int(rng.integers(2, 9))
     kinds = ["time", "views", "ratio", "flag"][:d] if rng.random() < 0.25 else []
     kinds += [str(kind) for kind in rng.choice([*COLUMNS], size=d - len(kinds))]

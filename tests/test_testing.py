@@ -2,7 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -92,6 +92,61 @@ def test_any_kind_of_state_will_do() -> None:
     check_strategy(Stateless())
 
 
+def wide(state: pb.State) -> bool:
+    return float(np.trace(state.projection)) > 1.5
+
+
+class Hoarder(pb.GENTRY):
+    """Where U has several dimensions, goes by what it keeps in itself."""
+
+    seen: ClassVar[list[int]] = []
+
+    def select(self, state: pb.State, arms: pb.DecisionSet, rng: Rng) -> pb.Choice:
+        if not wide(state):
+            return super().select(state, arms, rng)
+        return pb.Choice(arms.basis_arms()[len(self.seen) % arms.rank], 1.0)
+
+    def update(self, state: pb.State, arm: pb.Arm, observed: float) -> pb.State:
+        self.seen.append(1)
+        return super().update(state, arm, observed)
+
+
+class Stray(pb.GENTRY):
+    """Where U has several dimensions, chooses what is not on offer."""
+
+    def select(self, state: pb.State, arms: pb.DecisionSet, rng: Rng) -> pb.Choice:
+        choice = super().select(state, arms, rng)
+        if not wide(state):
+            return choice
+        return dataclasses.replace(choice, arm=pb.Arm(3 * choice.arm.x, choice.index))
+
+
+class Scribbler(Overwriter):
+    """Where U has several dimensions, writes into its old state."""
+
+    def update(self, state: pb.State, arm: pb.Arm, observed: float) -> pb.State:
+        kind = Overwriter if wide(state) else pb.GENTRY
+        return kind.update(self, state, arm, observed)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "message"),
+    [
+        (Hoarder(), r"two plays with the same randomness differ on .*, dim U = 3"),
+        (Stray(), "is not in FiniteArms"),
+        (Scribbler(), "update changed the state in place"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_wrong_only_where_u_has_several_dimensions_is_refused(
+    strategy: pb.GENTRY, message: str
+) -> None:
+    line = np.outer([1.0, -2.0, 0.5], [1.0, 0.5, -0.7])
+    check_strategy(strategy, sets=[pb.FiniteArms(line)])  # on a line U has but one
+    with pytest.raises(AssertionError, match=message):
+        check_strategy(strategy)
+
+
 U = pb.Subspace.coordinates([0], d=2)
 
 
@@ -173,12 +228,29 @@ class Endless(pb.Ball):
         return np.inf
 
 
-class Sheared(pb.Ball):
+class Turned(pb.Ball):
+    shear = 0.5
+
     def supports(self, directions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        return super().supports(directions + 0.01 * np.roll(directions, 1, axis=1))
+        return super().supports(directions + self.shear * np.roll(directions, 1, axis=1))
 
 
-@pytest.mark.parametrize("kind", [Half, Anything, Middle, Fickle, Endless, Sheared])
-def test_wrong_decision_sets_are_refused(kind: type[pb.Ball]) -> None:
-    with pytest.raises(AssertionError):
+class Sheared(Turned):
+    shear = 0.01
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (Half, "counts as a member"),
+        (Anything, "counts as a member"),
+        (Middle, "best_convex is not the best"),
+        (Fickle, "asked again, support points differ"),
+        (Endless, "the longest arm has length inf"),
+        (Turned, "a support point misses the maximum"),
+        (Sheared, "best_convex is not the best"),  # too little for any of 200 points to beat it
+    ],
+)
+def test_wrong_decision_sets_are_refused(kind: type[pb.Ball], message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
         check_decision_set(kind(3))

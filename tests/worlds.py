@@ -15,24 +15,15 @@ from tests.everyone import everyone
 SETTING_A = pb.problems.random_arms(d=4, arms=8, u=2)
 PAIR = [pb.GENTRY(), pb.UE()]
 GREEDY = [pb.GENTRY(), pb.CURSE(alpha=0.5), pb.REGRET(alpha=2.0, schedule="smooth")]
-FIVE: list[LinearStrategy] = [
-    pb.GENTRY(),
+ALL: list[LinearStrategy] = [
+    *everyone(),
     pb.CURSE(alpha=0.3, basis="first"),
     pb.REGRET(ridge=2.0),
     pb.UE(alpha=0.3),
-    pb.ProjectedUE(),
-]
-BELIEVING: list[LinearStrategy] = [
-    pb.EIIDS(),
     pb.EIIDS(noise=0.2, ridge=1.0),
-    pb.EIRatio(horizon=200),
-    pb.DirectedIDS(),
     pb.DirectedIDS(radius="published"),
     pb.DirectedIDS(radius="published", bound=2.0, noise=0.4, ridge=2.0),
-    pb.ProjectedTS(),
 ]
-BEFORE = {type(strategy) for strategy in FIVE + BELIEVING}
-ALL = [*FIVE, *BELIEVING, *(new for new in everyone() if type(new) not in BEFORE)]
 U3 = pb.Subspace.coordinates([0, 1], d=3)
 THETA = [1.0, 0.5, -0.7]
 

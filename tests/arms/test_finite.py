@@ -53,6 +53,7 @@ def test_odd_sets_conform(X: naive.Array) -> None:
 def test_pivoted_qr_takes_the_arm_farthest_from_the_span_so_far() -> None:
     X = np.random.default_rng(3).normal(size=(20, 4))
     chosen = [arm.index for arm in pb.FiniteArms(X).basis_arms("pivoted-qr")]
+    assert len(chosen) == 4
     rest = X.copy()
     for index in chosen:
         assert index == np.linalg.norm(rest, axis=1).argmax()

@@ -32,11 +32,13 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
 
 def test_weighting_returns_would_estimate_something_else() -> None:
     """The value of returns, corruption and all, lies far outside the intervals."""
-    replay = pb.replay(logged(0, steps=2000), pb.CURSE(), subspace=U)
+    log, everything = logged(0, steps=2000), pb.Subspace.coordinates(range(3), d=3)
+    replay = pb.replay(log, pb.CURSE(), subspace=U)
     truth = float((replay.features @ THETA).mean())
-    returns = 2.5  # about what CURSE earns in return: the best of six arms by <x, theta>
+    returns = float((pb.replay(log, pb.CURSE(), subspace=everything).features @ THETA).mean())
+    assert len(estimates(replay)) == 3
     for row in estimates(replay).values():
-        assert row["low"] <= truth <= row["high"] < returns
+        assert row["low"] <= truth <= row["high"] < returns / 2
 
 
 def test_wrong_propensities_leave_the_doubly_robust_estimate_right() -> None:

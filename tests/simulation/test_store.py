@@ -106,14 +106,12 @@ def test_a_killed_run_loses_nothing_that_was_finished(tmp_path: Path) -> None:
     assert same(continued, run(problem=problem, strategies=strategies, store=path, **size))
 
 
-def test_control_c_stops_within_a_second_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_control_c_stops_long_before_the_end_and_says_how_to_go_on(tmp_path: Path) -> None:
     path = tmp_path / "store"
     process = _start(path)
     process.send_signal(signal.SIGINT)
-    start = time.monotonic()
     _, errors = process.communicate(timeout=60)
-    # No timed assertion on a loaded machine: a generous bound against waiting for the whole run.
-    assert time.monotonic() - start < 20
+    assert 1 <= len(list(path.glob("part-*"))) < 25  # of 25 chunks of 16 trials
     assert process.returncode != 0
     assert b"run the same again to continue" in errors
 

@@ -1,9 +1,12 @@
-"""Random streams."""
+"""Random streams: one for each trial and purpose."""
+
+from dataclasses import dataclass, field
 
 import numpy as np
 
 import projbandits as pb
 from projbandits.simulation.streams import stream
+from tests.worlds import Recorder, run
 
 
 def test_streams_differ_by_trial_and_purpose() -> None:
@@ -16,18 +19,24 @@ def test_streams_differ_by_trial_and_purpose() -> None:
     assert len(set(draws)) == len(draws)
 
 
+@dataclass(frozen=True)
+class Tossing(Recorder):
+    """Plays the arms in turn, tosses coins at each step, and writes down what it hears."""
+
+    coins: int
+    heard: list[float] = field(default_factory=list, repr=False)
+
+    def select(self, state: int, arms: pb.DecisionSet, rng: np.random.Generator) -> pb.Choice:
+        rng.random(self.coins)
+        return super().select(state, arms, rng)
+
+    def update(self, state: int, arm: pb.Arm, observed: float) -> int:
+        self.heard.append(observed)
+        return super().update(state, arm, observed)
+
+
 def test_the_strategys_coins_do_not_touch_the_noise() -> None:
-    # With all coins alike the noise must be the same, whether coins are drawn or not.
-    explores, settles = pb.GENTRY(schedule=lambda t: 1.0), pb.GENTRY(schedule=lambda t: 0.0)
-    heard: dict[str, list[float]] = {}
-    single = pb.problems.instance([[1.0]], theta=[1.0], subspace=pb.Subspace.coordinates([0], d=1))
-    for name, strategy in (("explores", explores), ("settles", settles)):
-        world = single.world(np.random.default_rng(0))
-        noise, coins = stream(0, 0, "noise"), stream(0, 0, "strategy")
-        state = strategy.init(world.arms, world.subspace)
-        heard[name] = []
-        for _ in range(20):
-            arm = strategy.select(state, world.arms, coins).arm
-            heard[name].append(world.noise.observe(0.0, noise))
-            state = strategy.update(state, arm, heard[name][-1])
-    assert heard["explores"] == heard["settles"]
+    none, many = Tossing(0), Tossing(7)
+    run(strategies=[none, many], trials=2, horizon=60)
+    assert len(none.heard) == 120
+    assert none.heard == many.heard

@@ -250,8 +250,9 @@ def test_bad_input() -> None:
     assert repr(pb.EIIDS(noise=0.5, arm_effects="auto")) == "EIIDS(noise=0.5, arm_effects='auto')"
 
 
-def test_noise_told_far_too_small_crashes_nothing() -> None:
-    # V^-1 of one pulled arm and hardly any penalty is close to singular.
+def test_noise_told_far_too_small_crashes_nothing_and_something_is_learnt() -> None:
+    # V^-1 of one pulled arm and hardly any penalty is close to singular. Random exploration costs
+    # 138 here.
     problem = pb.problems.random_arms(d=4, arms=12, u=2)
     for strategy in (pb.ProjectedTS, pb.EIIDS, pb.DirectedIDS):
         for effects in ("auto", 1e-6, 100.0):
@@ -262,7 +263,7 @@ def test_noise_told_far_too_small_crashes_nothing() -> None:
                 horizon=200,
                 progress=False,
             )
-            assert np.isfinite(result.regret).all()
+            assert result.regret[0, :, -1].mean() < 138 / 2
 
 
 def test_a_tau_told_far_too_large_is_weighed_in_both_engines() -> None:
