@@ -2,12 +2,14 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+OLDEST = $(VENV)-oldest
 
-.PHONY: help setup reproduce test lint stability bench league picture clean
+.PHONY: help setup reproduce test oldest lint stability bench league picture clean
 
 help:
 	@echo "make reproduce   set everything up, run the paper's evaluation, and write out/report.html"
 	@echo "make test        set everything up and run every check"
+	@echo "make oldest      run the tests with the oldest versions of everything that are allowed"
 	@echo "make bench       measure speed beside other libraries, and how the cost grows"
 	@echo "make league      play every strategy in every kind of world, and write docs/league.md"
 	@echo "make stability   measure the ridge estimate's round-off over ten million updates"
@@ -35,6 +37,13 @@ lint: setup
 test: lint
 	MPLBACKEND=agg $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
+oldest:
+	$(PYTHON) -m tests.oldest > constraints/oldest.txt
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints/oldest.txt --editable ".[test]"
+	MPLBACKEND=agg $(OLDEST)/bin/python -m pytest --numprocesses 2 --dist worksteal
+
 picture: reproduce
 	cp $(addprefix out/,$(addsuffix .png,fig-a fig-long fig-return)) docs/images/
 
@@ -49,4 +58,4 @@ stability: setup
 	$(BIN)/python -m benchmarks.ridge_stability
 
 clean:
-	rm -rf $(VENV) out out-quick benchmarks/out build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) out out-quick benchmarks/out build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

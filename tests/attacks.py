@@ -6,8 +6,11 @@ often it came to what; an outcome in CAPITALS must not occur, and makes the comm
 
 import argparse
 import multiprocessing
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -17,6 +20,8 @@ from typing import Any
 import numpy as np
 
 import projbandits as pb
+from tests import crafted
+from tests.scales import attack
 
 PROBLEM = pb.problems.random_arms(d=3, arms=6, u=1)
 STRATEGIES = [pb.GENTRY(), pb.UE()]
@@ -120,8 +125,80 @@ def _after_start(store: Path, ran: list[bool], truth: list[pb.Result]) -> str:
     return "one ran, one was refused" if same(again, truth[winner]) else "SILENTLY WRONG"
 
 
+def scales(tries: int, rng: np.random.Generator) -> Outcomes:
+    """Give a decider columns and rewards of scales from 1e-12 to 1e12, in `tries` runs."""
+    outcomes: Outcomes = Counter()
+    for seed in range(tries):
+        failure = attack(seed)
+        outcomes["a result or a named refusal" if failure is None else f"FAILED: {failure}"] += 1
+    return outcomes
+
+
+def interrupts(tries: int, rng: np.random.Generator) -> Outcomes:
+    """Ctrl-C at random moments of `projbandits reproduce --quick`, from its first to its last."""
+    outcomes: Outcomes = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        begun = time.monotonic()
+        _reproduce(Path(folder, "whole")).communicate()
+        whole = time.monotonic() - begun
+        for i in range(tries):
+            # Half of them in the first seconds, where modules are loaded.
+            moment = rng.uniform(0, whole if i % 2 else 3)
+            process = _reproduce(Path(folder, str(i)))
+            try:
+                process.wait(moment)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGINT)
+            sent = time.monotonic()
+            _, said = process.communicate()
+            outcome = _after_interrupt(process.returncode, said, time.monotonic() - sent)
+            outcomes[outcome] += 1
+            if outcome.isupper():
+                print(f"{outcome} at {moment:.3f} s, exit code {process.returncode}:\n{said}")
+    return outcomes
+
+
+def _reproduce(out: Path) -> "subprocess.Popen[str]":
+    command = [str(Path(sys.executable).with_name("projbandits")), "reproduce", "--quick"]
+    return subprocess.Popen(
+        [*command, "--out", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # What a shell runs in the background ignores Ctrl-C, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
+def _after_interrupt(code: int, said: str, seconds: float) -> str:
+    if code == 0 and said.startswith("report: "):
+        return "done before it was stopped"
+    if code == 130 and said.startswith("projbandits: stopped") and said.count("\n") == 1:
+        return "stopped with one line" if seconds < 10 else "STOPPED LATE"
+    if ", in main\n" not in said and "projbandits: " not in said:
+        return "stopped before main began"  # Python itself was still starting
+    return "WRONG"
+
+
+def files(tries: int, rng: np.random.Generator) -> Outcomes:
+    """Load crafted files of a decider: each is refused by name, or makes one that works."""
+    outcomes: Outcomes = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "decider"
+        for label, make in crafted.cases(path)[:tries]:
+            make()
+            try:
+                outcomes["refused by name" if crafted.refused(path) else "works"] += 1
+            except Exception as error:
+                outcomes[f"FAILED: {label}: {error!r}"] += 1
+    return outcomes
+
+
 ATTACKS: dict[str, Callable[[int, np.random.Generator], Outcomes]] = {
+    "files": files,
     "flips": flips,
+    "interrupts": interrupts,
+    "scales": scales,
     "starts": starts,
 }
 

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+import projbandits as pb
 from projbandits import specs
 from projbandits.strategies import LinearStrategy
 
@@ -18,3 +19,13 @@ def everyone(**options: Any) -> list[LinearStrategy]:
         needed = {f.name: NEEDED[f.name] for f in fields if f.default is dataclasses.MISSING}
         made.append(maker(**needed, **options))
     return made
+
+
+WITH_EFFECTS: list[LinearStrategy] = [
+    *everyone(arm_effects="auto"),
+    pb.EIIDS(arm_effects=0.4, noise=0.5),
+    pb.EIIDS(arm_effects=0.4),
+    pb.EIIDS(arm_effects="auto", noise=0.5),
+    pb.REGRET(arm_effects=0.4),
+    pb.ProjectedTS(arm_effects=0.4),
+]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,22 @@ def ridge(X: Array, r: Array, penalty: float) -> tuple[Array, Array]:
         V = V + np.outer(x, x)
         b = b + y * x
     return V, np.asarray(np.linalg.solve(V, b), dtype=np.float64)
+
+
+def free(X: Array, penalty: float) -> float:
+    """n - tr(V^-1 sum x x^T) in fractions, which do not round."""
+    n, d = X.shape
+    rows = [[Fraction(float(value)) for value in x] for x in X]
+    seen = [[sum((x[a] * x[b] for x in rows), Fraction(0)) for b in range(d)] for a in range(d)]
+    V = [[seen[a][b] + Fraction(penalty) * (a == b) for b in range(d)] for a in range(d)]
+    work = [left + right for left, right in zip(V, seen, strict=True)]  # [V, S] to [I, V^-1 S]
+    for c in range(d):
+        work[c] = [value / work[c][c] for value in work[c]]
+        for a in range(d):
+            if a != c:
+                factor = work[a][c]
+                work[a] = [v - factor * w for v, w in zip(work[a], work[c], strict=True)]
+    return float(n - sum(work[a][d + a] for a in range(d)))
 
 
 def rank(X: Array, tolerance: float) -> int:

@@ -1,26 +1,38 @@
 """The examples run, and show what they say."""
 
 import importlib
+import operator
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
 
+SHOWN = re.compile(r"^(.+?): \D*([\d.]+)", re.MULTILINE)
+"""What is compared, and the first number that is printed of it."""
+
 
 @pytest.mark.parametrize(
-    ("name", "sizes"),
+    ("name", "sizes", "compares", "learnt"),
     [
-        ("movies", {"viewers": 60, "runs": 2}),
-        ("doses", {"patients": 30, "trials": 2}),
-        ("wines", {"days": 30, "history": 100, "runs": 2}),
+        ("movies", {"viewers": 200, "runs": 3}, operator.lt, 200),  # enjoyment that is missed
+        ("doses", {"patients": 60, "trials": 3}, operator.gt, 50),  # ten patients wait
+        ("wines", {"days": 30, "history": 100, "runs": 2}, operator.lt, 100 + 16),  # then closed
     ],
 )
-def test_an_example_runs(
-    name: str, sizes: dict[str, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_an_example_shows_what_it_says(
+    name: str,
+    sizes: dict[str, int],
+    compares: Callable[[float, float], bool],
+    learnt: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     out = tmp_path / "new" / "folder"
     decider = importlib.import_module(f"examples.{name}").main(out, **sizes)
     plt.close("all")
-    assert (out / f"{name}.png").stat().st_size > 0
-    assert "decides" in (said := capsys.readouterr().out) or "history" in said
-    assert decider.ridge.n > 0
+    assert (out / f"{name}.png").stat().st_size > 10_000
+    one, other = (float(number) for _, number in SHOWN.findall(capsys.readouterr().out)[:2])
+    assert compares(one, other)
+    assert decider.ridge.n == learnt

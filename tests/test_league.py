@@ -1,5 +1,6 @@
 """The league: its tables, the page they are put into, and the figure of the hard instance."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from benchmarks import hard_instance, league
 
 import projbandits as pb
+from tests.everyone import everyone
 
 
 def row(*regret: float, found: float | None = 0.5) -> league.Row:
@@ -29,6 +31,15 @@ def test_its_tables_have_what_was_played() -> None:
     assert f"| `{few}` | **20** |  |" in lines  # what came last does not count
     assert f"| `{gentry}` | 60 | **6** |" in lines
     assert len(lines) == len(league.STRATEGIES)
+
+
+def test_every_strategy_plays_and_once_with_all_its_defaults() -> None:
+    given = {"horizon": league.HORIZON}
+    for strategy in everyone():
+        changed = {name: value for name, value in given.items() if hasattr(strategy, name)}
+        assert dataclasses.replace(strategy, **changed) in league.STRATEGIES
+    labels = [repr(strategy) for strategy in league.STRATEGIES]
+    assert len(set(labels)) == len(labels)
 
 
 def test_only_finitely_many_arms_have_effects() -> None:

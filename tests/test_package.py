@@ -1,11 +1,21 @@
 """The package as a user meets it: what importing it loads, and the names it has."""
 
+import inspect
+import shutil
 import subprocess
 import sys
+import tarfile
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import projbandits as pb
+from tests.oldest import constraints
+
+ROOT = Path(__file__).parent.parent
 
 
 def test_importing_loads_nothing_slow() -> None:
@@ -14,8 +24,18 @@ def test_importing_loads_nothing_slow() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert "projbandits" in loaded
-    assert not {"matplotlib", "numba", "pandas", "pyarrow", "rich", "distributed"} & set(loaded)
-    assert "scipy.optimize" not in loaded
+    slow = {"numpy", "scipy", "matplotlib", "numba", "pandas", "pyarrow", "rich", "distributed"}
+    assert not slow & set(loaded)
+
+
+def test_simulating_loads_only_what_it_needs() -> None:
+    code = "import sys, projbandits; projbandits.simulate; print(*sorted(sys.modules))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "numpy" in loaded
+    slow = {"matplotlib", "numba", "pandas", "pyarrow", "rich", "distributed", "scipy.optimize"}
+    assert not slow & set(loaded)
 
 
 def test_plots_and_testing_are_there_when_asked_for() -> None:
@@ -25,18 +45,56 @@ def test_plots_and_testing_are_there_when_asked_for() -> None:
         pb.plot  # noqa: B018
 
 
-def test_every_public_name_is_documented() -> None:
-    for name in pb.__all__:
-        assert name == "__version__" or getattr(pb, name).__doc__, name
+def written(value: Any) -> bool:
+    """Whether somebody wrote a docstring; a dataclass without one has its signature instead."""
+    found = inspect.getdoc(value)
+    return bool(found) and not str(found).startswith(f"{getattr(value, '__name__', '')}(")
+
+
+PUBLIC = {name: getattr(pb, name) for name in pb.__all__ if name != "__version__"}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_name_is_documented_with_all_that_it_has(name: str) -> None:
+    value = PUBLIC[name]
+    assert written(value)
+    names = value.__all__ if inspect.ismodule(value) and hasattr(value, "__all__") else ()
+    if inspect.isclass(value):
+        names = [part for part in dir(value) if not part.startswith("_")]
+    for part in names:
+        found = getattr(value, part)
+        if callable(found) or isinstance(found, property):
+            assert written(found), part
+
+
+def test_a_class_without_a_docstring_would_be_seen() -> None:
+    @dataclass(frozen=True)
+    class Silent(pb.GENTRY):
+        beta: float = 1.0
+
+        def quiet(self) -> None: ...
+
+    assert Silent.__doc__ is not None  # what dataclass writes
+    assert not written(Silent)
+    assert not written(Silent.quiet)
+
+
+def test_every_public_name_is_found_before_it_is_loaded() -> None:
+    code = "import projbandits as pb; print(*dir(pb)); from projbandits import *; print(UE().alpha)"
+    listed, alpha = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert {*pb.__all__, "plots", "testing"} <= set(listed.split())
+    assert alpha == str(pb.UE().alpha)
 
 
 def test_a_second_process_finds_its_kernels_on_disk() -> None:
     code = """
 import numpy as np, projbandits as pb
-from projbandits.simulation.kernels import rules
-from projbandits.simulation.kernels.events import events
+from projbandits.simulation.kernels.ellipsoid import LOOPS
+from projbandits.simulation.kernels.event_loop import events
 pb.simulate(pb.problems.random_arms(), [pb.GENTRY(), pb.UE()], trials=1, horizon=5, progress=False)
-for kernel in (rules.optimistic_steps, events):
+for kernel in (LOOPS["optimistic"]["finite"], events):
     print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()))
 """
     outputs = [
@@ -46,3 +104,43 @@ for kernel in (rules.optimistic_steps, events):
         for _ in range(2)
     ]
     assert outputs[1] == ["1", "0", "1", "0"]
+
+
+def test_no_two_files_share_a_name_without_a_reason() -> None:
+    # docs/architecture.md has the reasons: a kernel file is the twin of the strategy file of the
+    # same name, and plots/results.py draws results.py.
+    package = Path(pb.__file__).parent
+    architecture = (package.parents[1] / "docs" / "architecture.md").read_text()
+    places = defaultdict(set)
+    for file in package.rglob("*.py"):
+        places[file.name].add(file.parent.relative_to(package).as_posix())
+    assert {"strategies", "simulation/kernels"} == places["greedy.py"]
+    for name in ("__init__.py", "__main__.py", "base.py"):
+        del places[name]
+    shared = {name: found for name, found in places.items() if len(found) > 1}
+    assert shared.pop("results.py", None) in (None, {".", "plots"})
+    for name, found in shared.items():
+        assert found == {"strategies", "simulation/kernels"}, name
+        assert f"`{name}`" in architecture, name
+
+
+def test_the_constraints_are_the_oldest_versions_allowed() -> None:
+    said = (ROOT / "constraints" / "oldest.txt").read_text().splitlines()
+    assert said == constraints(), "run make oldest"
+
+
+def test_the_source_archive_holds_what_its_tests_need(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    made = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "build", "dist", "out*")
+    shutil.copytree(ROOT, tree, ignore=made)
+    code = f"import setuptools.build_meta as b; b.build_sdist({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", code], cwd=tree, check=True, capture_output=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as content:
+        held = {name.partition("/")[2] for name in content.getnames()}
+    folders = ("benchmarks", "constraints", "docs", "examples", "src", "tests")
+    files = [path for folder in folders for path in (tree / folder).rglob("*") if path.is_file()]
+    wanted = {str(path.relative_to(tree)) for path in [*files, *tree.glob("*.md")]}
+    made_by_the_build = {name for name in wanted if ".egg-info" in name}
+    assert wanted - made_by_the_build <= held
+    assert {"Makefile", "LICENSE", "MANIFEST.in", "pyproject.toml"} <= held

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import projbandits as pb
-from projbandits.simulation.spec import identities
+from projbandits.simulation.request import identities
 from tests import naive
 
 RESULT = pb.simulate(

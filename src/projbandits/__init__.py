@@ -7,66 +7,71 @@ Tay): decision sets, subspaces, strategies, problems, and a simulator.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from projbandits import problems, schedules, strategies, theory
 from projbandits._version import __version__
-from projbandits.arms import (
-    Arm,
-    Ball,
-    Box,
-    DecisionSet,
-    Ellipsoid,
-    EntropyBall,
-    FiniteArms,
-    Polytope,
-)
-from projbandits.results import Result
-from projbandits.ridge import Ridge
-from projbandits.simulation import simulate
-from projbandits.strategies import *  # noqa: F403  (its __all__ is the one list of strategies)
-from projbandits.subspace import Subspace
 
 if TYPE_CHECKING:
+    from projbandits import arms, problems, schedules, strategies, theory
+    from projbandits.arms import *  # noqa: F403
+    from projbandits.estimator import ProjectedRidge
     from projbandits.online import Decider, Decision, replay
-    from projbandits.online.estimator import ProjectedRidge
+    from projbandits.results import Result
+    from projbandits.ridge import Ridge
+    from projbandits.simulation.simulate import simulate
+    from projbandits.strategies import *  # noqa: F403
+    from projbandits.subspace import Subspace
 
-__all__ = [
-    "Arm",
-    "Ball",
-    "Box",
-    "Decider",
-    "Decision",
-    "DecisionSet",
-    "Ellipsoid",
-    "EntropyBall",
-    "FiniteArms",
-    "Polytope",
-    "ProjectedRidge",
-    "Result",
-    "Ridge",
-    "Subspace",
-    "__version__",
-    "problems",
-    "replay",
-    "schedules",
-    "simulate",
-    "strategies",
-    "theory",
-]
-__all__ += strategies.__all__
+    __all__ = [
+        "Decider",
+        "Decision",
+        "ProjectedRidge",
+        "Result",
+        "Ridge",
+        "Subspace",
+        "__version__",
+        "problems",
+        "replay",
+        "schedules",
+        "simulate",
+        "strategies",
+        "theory",
+    ]
+    __all__ += arms.__all__
+    __all__ += strategies.__all__
 
-
-_LATER = {
-    "Decider": "online",
-    "Decision": "online",
-    "ProjectedRidge": "online.estimator",
-    "replay": "online",
+_MODULES = ("plots", "problems", "schedules", "strategies", "testing", "theory")
+_HOMES = {
+    "subspace": ("Subspace",),
+    "arms": None,
+    "ridge": ("Ridge",),
+    "strategies": None,
+    "results": ("Result",),
+    "simulation": ("simulate",),
+    "online": ("Decider", "Decision", "replay"),
+    "estimator": ("ProjectedRidge",),
 }
+"""Which names are in which module; where it says none, the module's own `__all__` does."""
 
 
 def __getattr__(name: str) -> Any:
-    """Load what takes time to load, or needs more than the rest does, when it is asked for."""
-    if name in ("plots", "testing"):
+    """Load a name when it is asked for: all of them together take the better part of a second."""
+    if name == "__all__":
+        named = [each for home in _HOMES for each in _names(home)]
+        return sorted({*named, "__version__", *_MODULES} - {"plots", "testing"})
+    if name in _MODULES:
         return importlib.import_module(f"projbandits.{name}")
-    if name in _LATER:
-        return getattr(importlib.import_module(f"projbandits.{_LATER[name]}"), name)
+    if not name.startswith("_"):
+        for home in _HOMES:
+            if name in _names(home):
+                value = getattr(importlib.import_module(f"projbandits.{home}"), name)
+                globals()[name] = value
+                return value
     raise AttributeError(f"module 'projbandits' has no attribute {name!r}")
+
+
+def _names(home: str) -> tuple[str, ...]:
+    known = _HOMES[home]
+    return tuple(importlib.import_module(f"projbandits.{home}").__all__) if known is None else known
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__getattr__("__all__"), *_MODULES})

@@ -15,6 +15,10 @@ from projbandits._tables import is_table, table_array
 
 Array = NDArray[np.float64]
 
+EXACT = 2**53
+"""Up to here every whole number is a float, so that counts mean the same in every engine."""
+LARGEST_SEED = 2**128 - 1
+
 
 def real_array(name: str, value: Any, ndim: int, *, finite: bool = True) -> Array:
     """Return a copy of `value` as a float array of `ndim` dimensions with only finite entries.
@@ -34,10 +38,10 @@ def real_array(name: str, value: Any, ndim: int, *, finite: bool = True) -> Arra
         if array.dtype.kind not in "biufO":
             raise TypeError(f"its entries are of the type {array.dtype}")
         array = array.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(
             f"{name} must hold numbers only, in rows of equal length, got "
-            f"{_culprit(value) or _short(value)}: convert or drop what is not a number"
+            f"{_culprit(value) or short(value)}: convert or drop what is not a number"
         ) from error
     if array.ndim != ndim:
         kind = {1: "a vector", 2: "a matrix"}.get(ndim, f"{ndim}-dimensional")
@@ -63,11 +67,13 @@ def real_vector(name: str, value: Any, length: int) -> Array:
 def real(name: str, value: Any) -> float:
     """Return `value` as a finite float."""
     if isinstance(value, bool | np.bool_ | str | bytes | np.complexfloating):
-        raise TypeError(f"{name} must be a number, got {_short(value)}")
+        raise TypeError(f"{name} must be a number, got {short(value)}")
     try:
         number = float(value)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be a number, got {_short(value)}") from error
+        raise TypeError(f"{name} must be a number, got {short(value)}") from error
+    except OverflowError as error:
+        raise ValueError(f"{name} must fit a float, got {short(value)}") from error
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number}")
     return number
@@ -89,18 +95,19 @@ def not_negative(name: str, value: Any) -> float:
     return number
 
 
-def integer(name: str, value: Any, *, least: int, most: int | None = None) -> int:
+def integer(name: str, value: Any, *, least: int, most: int = EXACT) -> int:
     """Return `value` as an int within [least, most]."""
     try:
         if isinstance(value, bool | np.bool_):
             raise TypeError("a truth value is no number")
         number = operator.index(value)
     except TypeError as error:
-        raise TypeError(f"{name} must be a whole number, got {_short(value)}") from error
+        raise TypeError(f"{name} must be a whole number, got {short(value)}") from error
     if number < least:
-        raise ValueError(f"{name} must be at least {least}, got {number}")
-    if most is not None and number > most:
-        raise ValueError(f"{name} must be at most {most}, got {number}")
+        raise ValueError(f"{name} must be at least {least}, got {short(number)}")
+    if number > most:
+        reason = ", as larger counts are not exact" if most == EXACT else ""
+        raise ValueError(f"{name} must be at most {most}{reason}, got {short(number)}")
     return number
 
 
@@ -110,12 +117,14 @@ def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
         return value
     choices = ", ".join(map(repr, allowed))
     raise ValueError(
-        f"{name} must be one of {choices}, got {value!r}{did_you_mean(value, allowed)}"
+        f"{name} must be one of {choices}, got {short(value)}{did_you_mean(value, allowed)}"
     )
 
 
 def did_you_mean(value: Any, known: Iterable[Any]) -> str:
     """Return a suggestion to append to an error, or nothing if no name is near."""
+    if isinstance(value, str) and len(value) > 100:
+        return ""  # no name is near, and it takes long to find out
     names = {str(name): name for name in known}
     folded = {name.casefold(): name for name in names}
     near = difflib.get_close_matches(str(value).casefold(), folded, n=1, cutoff=0.5)
@@ -128,11 +137,11 @@ def _culprit(value: Any) -> str | None:
     for i, row in enumerate(rows):
         if not isinstance(row, list | tuple | np.ndarray):
             if _no_number(row):
-                return f"{_short(row)} in row {i}"
+                return f"{short(row)} in row {i}"
             continue
         for j, entry in enumerate(row):
             if _no_number(entry):
-                return f"{_short(entry)} in row {i}, column {j}"
+                return f"{short(entry)} in row {i}, column {j}"
         if len(row) != np.size(rows[0]):
             return f"{len(row)} entries in row {i} and {np.size(rows[0])} in row 0"
     return None
@@ -148,6 +157,17 @@ def _no_number(entry: Any) -> bool:
     return False
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def short(value: Any, room: int = 60) -> str:
+    """Return what an error may quote of a value.
+
+    Examples
+    --------
+    >>> from projbandits._checks import short
+    >>> short("x" * 10**7, room=12), short(2**20000), short([1, 2])
+    ("'xxxxxxxx...", 'what is too long to print', '[1, 2]')
+    """
+    try:
+        text = repr(value[:room] if isinstance(value, str | bytes) else value)
+    except (ValueError, RecursionError):  # numbers of thousands of digits, or lists as deep
+        return "what is too long to print"
+    return text if len(text) <= room else text[: room - 3] + "..."

@@ -24,7 +24,7 @@ CHECKSUM = "sha256"
 def whole(target: Path) -> Iterator[Path]:
     """Yield a path to write to, which takes the place of `target` if nothing is raised.
 
-    Where `target` is a link, what it leads to is replaced.
+    If `target` is a link, the file it leads to is replaced.
     """
     target = Path(os.path.realpath(target))
     if not target.parent.is_dir():
@@ -57,13 +57,13 @@ def write_whole(target: Path, content: bytes) -> None:
 def remove_leftovers(folder: Path, name: str | None = None, *, locked: bool = False) -> None:
     """Remove what killed processes left half-written, of one file or of all in a folder.
 
-    Where the folder is locked nobody else writes to it; elsewhere only what a process of this
-    machine left goes, and only once that process is gone.
+    Nobody else writes to a locked folder. In others only the leftovers of processes of this machine
+    that are gone are removed.
     """
     for file in folder.glob(f"{UNFINISHED}*"):
         match = NAME.fullmatch(file.name)
         if locked or (match and name in (None, match[3]) and _is_gone(match)):
-            with suppress(OSError):  # another process may do the same, or nothing can be changed
+            with suppress(OSError):  # another process may do the same, or it is read-only
                 file.unlink()
 
 
@@ -102,7 +102,7 @@ def read_json(path: Path) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        What is wrong with it, to follow its name in a message.
+        If something is wrong with it; the message continues a sentence that begins with its name.
     """
     try:
         content: dict[str, Any] = json.loads(path.read_bytes())

@@ -1,7 +1,7 @@
 """What an object is: a digest of everything it is made of, its numbers and its code.
 
-An object counts with what a copy in another process would be made of, so with all of its
-attributes. Code of installed packages counts by its name; code of one's own counts with its
+The digest of an object covers what a copy in another process would be made of, so all of its
+attributes. Code of installed packages counts by its name; the user's own code counts with its
 instructions, its constants, and the functions and values that it refers to.
 """
 
@@ -32,7 +32,7 @@ CODE = (
     *("co_code", "co_consts", "co_names", "co_varnames", "co_freevars", "co_cellvars"),
     *("co_flags", "co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_exceptiontable"),
 )
-"""What decides what code does; where it stands does not."""
+"""The attributes that determine what code does; its place in a file is not among them."""
 
 
 class UnknownIdentityError(ValueError):
@@ -63,7 +63,7 @@ class _Walk:
     """A walk through everything that an object is made of, each part visited once."""
 
     def __init__(self) -> None:
-        # With each value, so that its id is not given to another one meanwhile.
+        # The value is kept too, so that its id is not reused meanwhile.
         self.known: dict[int, tuple[Any, bytes]] = {}
         self.above: dict[int, int] = {}
 
@@ -148,7 +148,7 @@ def _copied(value: Any) -> Iterable[Any]:
     try:
         registered: Any = copyreg.dispatch_table.get(kind)
         reduced = value.__reduce_ex__(4) if registered is None else registered(value)
-        if isinstance(reduced, str):  # what is built in goes by its name
+        if isinstance(reduced, str):  # a built-in goes by its name
             return [kind.__qualname__, _home(value, reduced), reduced]
     except Exception as error:
         raise UnknownIdentityError(
@@ -192,7 +192,7 @@ def _content(cell: CellType) -> Any:
 def _referred(code: CodeType, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the global names that code refers to, with what they stand for.
 
-    Of a module of one's own, what the code takes from it.
+    For a module of the user's own, what the code takes from it.
     """
     steps = [*dis.get_instructions(code)]
     for i, step in enumerate(steps):

@@ -15,7 +15,7 @@ def pivots(X: Array) -> tuple[Array, NDArray[np.int64]]:
     """Return the factor R of a QR factorisation with pivoting of X^T, and the pivots' rows.
 
     Their sizes are on the diagonal of R. The first row is the longest of X, each next one the
-    farthest from the span of those before. What is below the diagonal is of no use.
+    farthest from the span of those before. What is below the diagonal is meaningless.
     """
     qr, order, _, _, _ = dgeqp3(X.T)
     return qr, np.asarray(order, dtype=np.int64) - 1
@@ -28,7 +28,7 @@ def surely_full(R: Array, tolerance: float) -> bool:
     is at least that of R over the largest entry; the first pivot is at most sqrt(d). The least
     singular value of R is at least 1 / |R_d^-1| for its first d columns R_d, and the largest entry
     at most the first pivot. Since no entry of a row exceeds its pivot, |R_d^-1| is at most 2^d over
-    the last one; where that does not tell, the inverse does.
+    the last one; if that does not settle it, the inverse does.
     """
     d = len(R)
     if R.shape[1] < d:

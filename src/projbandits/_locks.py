@@ -23,7 +23,7 @@ _held: set[int] = set()
 def locked(folder: Path, what: str) -> Iterator[bool]:
     """Make a folder and keep other runs out of it, until the end of this one or of its process.
 
-    Nothing is left in the folder. Yields False where the file system cannot lock folders, as some
+    Nothing is left in the folder. Yields False if the file system cannot lock folders, as some
     network file systems and Windows cannot; then nobody is kept out.
 
     Parameters
@@ -73,7 +73,7 @@ def unwritable(what: str, folder: Path, error: OSError) -> OSError | ValueError:
 
 
 def _let_go() -> None:
-    """Let a child of this process not keep the locks, else they would outlive the parent."""
+    """Release the locks in a child of this process, where they would outlive the parent."""
     for descriptor in _held:
         os.close(descriptor)
     _held.clear()

@@ -31,7 +31,7 @@ class Read(NamedTuple):
     about : dict
         What it says of itself.
     verified : bool
-        Whether it carries a checksum, which fits.
+        Whether it carries a checksum that matches.
     """
 
     table: Any
@@ -40,7 +40,7 @@ class Read(NamedTuple):
 
 
 def write_table(target: Path, table: Any, about: dict[str, Any]) -> None:
-    """Write a table whose columns are arrays of shape `about["shape"]`, and what it is."""
+    """Write a table whose columns are arrays of shape `about["shape"]`, and `about`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -59,7 +59,7 @@ def read_table(path: Path) -> Read:
     Raises
     ------
     ValueError
-        What is wrong with it, to follow its name in a message.
+        If something is wrong with it; the message continues a sentence that begins with its name.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -73,7 +73,7 @@ def read_table(path: Path) -> Read:
         file = pq.ParquetFile(pa.BufferReader(content))
         about = json.loads((file.metadata.metadata or {}).get(ABOUT, b"{}"))
         shape = about.get("shape", ())
-        # Before anything is made of them: a wrong size could ask for all the memory there is.
+        # Checked before use: a wrong size could ask for all the memory there is.
         if not all(type(n) is int and n > 0 for n in shape):
             raise ValueError(f"its shape is {shape}")
         if shape and math.prod(shape) != file.metadata.num_rows:
@@ -87,11 +87,11 @@ UNREADABLE = (
     *(ValueError, TypeError, LookupError, AttributeError),
     *(OverflowError, MemoryError, RecursionError),
 )
-"""What reading content that is not as expected may raise."""
+"""What reading unexpected content may raise."""
 
 
 def _verified(content: bytes) -> bool:
-    """Tell whether a file has a checksum; raise if it does not fit."""
+    """Tell whether a file has a checksum; raise if it does not match."""
     if len(content) < 12 or not content.startswith(MAGIC) or not content.endswith(MAGIC):
         raise ValueError("is no Parquet file, or only a part of one")
     at = _footer(content)

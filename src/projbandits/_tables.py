@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MISSING = ("NoneType", "NAType", "NaTType")
-"""The types of the values by which tables say that there is none."""
+"""The types of the values that mark missing entries in tables."""
 
 
 def is_table(value: Any) -> bool:
@@ -17,12 +17,12 @@ def is_table(value: Any) -> bool:
 
 
 def table_array(name: str, table: Any) -> NDArray[np.float64]:
-    """Return a table as a new float array; what is missing becomes nan.
+    """Return a table as a new float array; missing entries become nan.
 
-    A table of plain numbers is converted at once. Only where that fails is each column looked at,
-    and only where a column is no plain array of numbers each of its entries.
+    A table of plain numbers is converted at once. If that fails, it is converted column by column,
+    and a column that is no plain array of numbers entry by entry.
     """
-    if isinstance(table.dtypes, list):  # polars makes numbers of dates without a word
+    if isinstance(table.dtypes, list):  # polars silently turns dates into numbers
         for column, dtype in zip(table.columns, table.dtypes, strict=True):
             if dtype.is_temporal():
                 raise _no_number(name, str(dtype), f"column {column!r}")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 WITHOUT_CHECKSUM = 1
-"""The format of before, which is read with a warning."""
+"""The previous format, which is read with a warning."""
 FOUND_BEST_SHARE = 0.9
 FOUND_BEST_WINDOW = 200
 METRICS = ("regret", "return_regret", "best_share", "found_best")
@@ -65,7 +65,7 @@ class Result:
     horizon, seed : int
         What was asked for.
     identities : tuple of str
-        Digests of the problem and of each strategy, their numbers and code included; empty where
+        Digests of the problem and of each strategy, their numbers and code included; empty if
         they are not known.
     """
 
@@ -198,7 +198,7 @@ class Result:
         Returns
         -------
         DataFrame
-            Columns: difference (the mean over trials, negative where the strategy does better than
+            Columns: difference (the mean over trials, negative if the strategy does better than
             the baseline), the ends low and high of its interval, and better, the share of trials
             in which its regret is below the baseline's.
 
@@ -329,7 +329,7 @@ class Result:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
-        """Read a result that `save` wrote, if its checksum fits.
+        """Read a result that `save` wrote, if its checksum matches.
 
         Files of the first format have none: they are read with a warning.
         """
@@ -380,7 +380,7 @@ class Result:
             identities=tuple(about.get("identities", ())),
         )
         if {len(result.strategies), len(result.engines), len(result.parameters)} != {shape[0]}:
-            raise ValueError(f"has not as many strategies as its shape {shape} says")
+            raise ValueError(f"does not have as many strategies as its shape {shape} says")
         return result
 
     def __repr__(self) -> str:

@@ -12,6 +12,13 @@ from scipy.linalg.lapack import dgeqrf, dtrtri
 
 from projbandits._checks import Array, integer, positive, real_array, real_vector
 
+CANCELLED = 0.01
+"""A difference of whole numbers that is below this may be only round-off."""
+NOISE_MARGIN = 1.0
+"""How many standard errors are added to a cautious estimate of the noise's variance."""
+LEAST_FREE = 1e-9
+"""Round-off in the number of free observations, when that is computed from V^-1."""
+
 
 @dataclass(frozen=True, eq=False)
 class Ridge:
@@ -58,7 +65,7 @@ class Ridge:
 
     @cached_property
     def _posterior(self) -> tuple[Array, Array, float]:
-        """Q = L^-1 with L^T L = V, L theta-hat, and what is left: the penalty's rows added."""
+        """Q = L^-1 with L^T L = V, L theta-hat, and the root of `residual`."""
         d = self.d
         rows = _penalty_rows(d, self.penalty).copy(order="F")
         rows[: d + 1] = self.factor
@@ -103,7 +110,7 @@ class Ridge:
     def noise(self) -> float:
         """An estimate of sigma, the noise's standard deviation; nan without observations.
 
-        It is the root of residual / free. The residual holds lambda |theta-hat|^2 too, so while
+        It is the root of residual / free. The residual includes lambda |theta-hat|^2, so while
         data are few it errs upwards.
 
         Examples
@@ -117,14 +124,52 @@ class Ridge:
             return math.nan
         return math.sqrt(self.residual / self.free)
 
-    @property
-    def free(self) -> float:
-        """How many observations are left of n when the estimate has adapted to the others.
+    @cached_property
+    def cautious_noise(self) -> float:
+        """An estimate of sigma on the high side, for a strategy that must not stop asking early.
 
-        It has adapted to tr(V^-1 sum x x^T) = d - lambda tr V^-1 of them.
+        The mean of the residual is at least sigma^2 times `free`, whatever theta is, so the
+        quotient errs high if at all. One standard error is added, which matters while data are
+        few. Until something other than 0 is observed the estimate is 1: every strategy here then
+        chooses the same whatever the noise.
+
+        Examples
+        --------
+        >>> from projbandits.ridge import Ridge
+        >>> ridge = Ridge.prior(d=1)
+        >>> ridge.cautious_noise
+        1.0
+        >>> for r in (1.0, -1.0) * 200:
+        ...     ridge = ridge.update([1.0], r)
+        >>> round(ridge.cautious_noise, 2)
+        1.04
+        """
+        if self.residual <= 0.0:
+            return 1.0
+        free = self.free
+        return math.sqrt(self.residual / free * (1.0 + NOISE_MARGIN * math.sqrt(2.0 / free)))
+
+    @cached_property
+    def free(self) -> float:
+        """The number of observations, out of n, that the estimate has not adapted to.
+
+        It has adapted to tr(V^-1 sum x x^T) = d - lambda tr V^-1 of them. While n < d, unseen
+        directions cancel in that difference, and large features leave only round-off. It is then
+        summed over the n seen directions instead: one with singular value s leaves
+        lambda / (s^2 + lambda) free.
+
+        Examples
+        --------
+        >>> from projbandits.ridge import Ridge
+        >>> f"{Ridge.prior(d=2).update([1e9, 2e9], 1.0).free:.6g}"
+        '2e-19'
         """
         Q, _, _ = self._posterior
-        return self.n - self.d + self.penalty * float(np.vdot(Q, Q))  # tr V^-1 = |Q|^2
+        free = self.n - self.d + self.penalty * float(np.vdot(Q, Q))  # tr V^-1 = |Q|^2
+        if free >= CANCELLED or self.n >= self.d:
+            return free
+        seen = np.linalg.svd(self.factor[:-1, :-1], compute_uv=False)[: self.n]
+        return float((self.penalty / (seen * seen + self.penalty)).sum())
 
     @property
     def precision(self) -> Array:
@@ -148,7 +193,7 @@ class Ridge:
         return Ridge(self.penalty, self.n + 1, _triangle(stacked))
 
     def update_many(self, X: npt.ArrayLike, observed: npt.ArrayLike) -> Ridge:
-        """Return the estimate after a batch of observations, one a row of X."""
+        """Return the estimate after a batch of observations, one per row of X."""
         rows = real_array("X", X, ndim=2)
         if rows.shape[1] != self.d:
             raise ValueError(f"X must have {self.d} columns, got {rows.shape[1]}")
@@ -166,7 +211,7 @@ class Ridge:
         return self._with(other.factor, other.n)
 
     def __reduce__(self) -> tuple[type[Ridge], tuple[float, int, Array]]:
-        return Ridge, (self.penalty, self.n, self.factor)  # what follows from them is not kept
+        return Ridge, (self.penalty, self.n, self.factor)  # without what is cached
 
     def _with(self, rows: Array, n: int) -> Ridge:
         """Return the estimate with more rows [x, r], or with a factor of them, folded in."""
@@ -175,6 +220,23 @@ class Ridge:
         stacked[: d + 1] = self.factor
         stacked[d + 1 :] = rows
         return Ridge(self.penalty, self.n + n, _triangle(stacked))
+
+    def projected(self, projection: Array, X: Array) -> tuple[Array, Array]:
+        """Return <P_U x, P_U theta-hat> for x or each row of X, and its standard error.
+
+        The error is sigma |P_U x|_{V^-1}, with sigma from the residuals.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from projbandits.ridge import Ridge
+        >>> ridge = Ridge.prior(d=1, penalty=1e-9).update([1.0], 1.0).update([1.0], 3.0)
+        >>> value, error = ridge.projected(np.eye(1), np.array([1.0]))
+        >>> round(float(value), 6), round(float(error), 6)
+        (2.0, 1.0)
+        """
+        kept = X @ projection
+        return np.asarray(kept @ self.theta), self.noise * self.width(kept)
 
     def width(self, X: npt.ArrayLike) -> Array:
         """Return |x|_{V^-1}, the width of the ellipsoid along x or along each row of X."""

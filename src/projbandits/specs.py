@@ -10,14 +10,16 @@ import ast
 import dataclasses
 import inspect
 import tomllib
+import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
 from projbandits import arms, problems, strategies
-from projbandits._checks import did_you_mean, one_of
+from projbandits._checks import did_you_mean, one_of, short
 from projbandits.arms import DecisionSet
 from projbandits.problems import Noise, Problem
 from projbandits.strategies import Strategy
@@ -50,6 +52,10 @@ SUBSPACES = {
 PARTS: dict[type, Makers] = {Noise: NOISES, DecisionSet: SETS, Subspace: SUBSPACES}
 """Parameters of these types are written like problems: as a call, or as a table with a name."""
 
+TOO_DEEP = (MemoryError, RecursionError)
+"""What Python's parser raises of thousands of brackets or signs, one in another."""
+LONGEST_TEXT = 100_000
+LARGEST_FILE = 1_000_000
 REQUIRED = ("problem", "strategies")
 OPTIONS = ("trials", "horizon", "seed", "engine", "checkpoints")
 
@@ -91,9 +97,16 @@ def strategy(text: str) -> Strategy:
 
 def read(path: Path) -> Plan:
     """Read a TOML file; files that it names are looked for beside it."""
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)  # a device may have no end
+    if len(content) > LARGEST_FILE:
+        raise ValueError(
+            f"{path.name} must have at most {LARGEST_FILE:,} bytes: put many arms into a CSV file "
+            "beside it"
+        )
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # also what is not UTF-8
+        table = tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:  # also what is not UTF-8
         raise ValueError(f"{path.name} must be a TOML file: {error}") from error
     for key in table:
         if key not in (*REQUIRED, *OPTIONS):
@@ -105,7 +118,7 @@ def read(path: Path) -> Plan:
     if not isinstance(listed, list):
         raise TypeError(
             f"{path.name}: strategies must be a list of [[strategies]] tables, or of texts such as "
-            f"'GENTRY(alpha=2)', got {listed!r}"
+            f"'GENTRY(alpha=2)', got {short(listed)}"
         )
     return Plan(
         _make(f"{path.name}: problem", table["problem"], PROBLEMS, path.parent),
@@ -123,7 +136,7 @@ def _make(what: str, given: Any, known: Makers, folder: Path) -> Any:
     if not isinstance(table, Mapping) or "name" not in table:
         raise TypeError(
             f"{what} must be a text such as {next(iter(known))!r}, or a table with a name and its "
-            f"parameters, got {given!r}"
+            f"parameters, got {short(given)}"
         )
     name = one_of(what, table["name"], tuple(known))
     maker = known[name]
@@ -159,40 +172,51 @@ def _part(what: str, value: Any, hint: Any, folder: Path) -> Any:
 
 
 def _parsed(what: str, text: str) -> dict[str, Any]:
-    try:
-        node = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
-        node = None
+    text = text.strip()
+    if len(text) > LONGEST_TEXT:
+        raise ValueError(f"{what} must have at most {LONGEST_TEXT:,} characters, got {len(text):,}")
+    node: ast.expr | None = None
+    with suppress(SyntaxError, ValueError, *TOO_DEEP), warnings.catch_warnings(action="ignore"):
+        node = ast.parse(text, mode="eval").body
     return _table(what, text, node)
 
 
 def _table(what: str, text: str, node: ast.expr | None) -> dict[str, Any]:
-    """Return a call as the table that says the same."""
+    """Return a call as the table that says the same; `node` is a part of the text."""
     if isinstance(node, ast.Name):
         return {"name": node.id}
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-        raise ValueError(f"{what} must be a name, or a call such as 'name(key=2)', got {text!r}")
+        raise ValueError(
+            f"{what} must be a name, or a call such as 'name(key=2)', got {_quoted(text, node)}"
+        )
     table: dict[str, Any] = {"name": node.func.id}
     if node.args or any(keyword.arg in (None, *table) for keyword in node.keywords):
-        raise ValueError(f"{what} must name its parameters, as in 'name(key=2)', got {text!r}")
+        raise ValueError(
+            f"{what} must name its parameters, as in 'name(key=2)', got {_quoted(text, node)}"
+        )
     for keyword in node.keywords:
         assert keyword.arg is not None
         if keyword.arg in table:
-            raise ValueError(f"{what} must give each parameter once, got {text!r}")
-        table[keyword.arg] = _value(f"{what}: {keyword.arg}", keyword.value)
+            raise ValueError(f"{what} must give each parameter once, got {_quoted(text, node)}")
+        table[keyword.arg] = _value(f"{what}: {keyword.arg}", text, keyword.value)
     return table
 
 
-def _value(what: str, node: ast.expr) -> Any:
+def _value(what: str, text: str, node: ast.expr) -> Any:
     if isinstance(node, ast.Call):
-        return _table(what, ast.unparse(node), node)
+        return _table(what, text, node)
     try:
         return ast.literal_eval(node)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise ValueError(
-            f"{what} must be a number, a text in quotes, a list or None, got {ast.unparse(node)}"
+            f"{what} must be a number, a text in quotes, a list or None, got "
+            f"{(ast.get_source_segment(text, node) or '')[:60]}"
         ) from error
 
 
+def _quoted(text: str, node: ast.expr | None) -> str:
+    return short(text if node is None else ast.get_source_segment(text, node))
+
+
 def _takes(what: str, allowed: tuple[str, ...], key: str) -> str:
-    return f"{what} takes {', '.join(allowed)}, got {key!r}{did_you_mean(key, allowed)}"
+    return f"{what} takes {', '.join(allowed)}, got {short(key)}{did_you_mean(key, allowed)}"

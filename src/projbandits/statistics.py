@@ -145,7 +145,7 @@ def steadiness(
 ) -> Estimate:
     """Return the regret per step in the last half, over that in the quarter before it.
 
-    It is 1 where regret grows linearly, whatever was paid at the start, and 2^(b-1) for n^b.
+    It is 1 if regret grows linearly, whatever was paid at the start, and 2^(b-1) for n^b.
     The parameters are those of `exponent`.
 
     Examples
@@ -174,7 +174,7 @@ def _bootstrap(
 ) -> Estimate:
     """Return a statistic of the mean over trials, with a percentile interval.
 
-    Resampled from few trials it would be far too narrow, so there it is unknown (nan).
+    With few trials the interval would be far too narrow, so it is unknown (nan).
     """
     n = len(values)
     if n < LEAST_TRIALS:

@@ -32,7 +32,7 @@ class Subspace:
     basis : ndarray of shape (d, u)
         Orthonormal columns that span U.
     names : tuple of str, optional
-        What the d coordinates are called, where they have names.
+        The names of the d coordinates, if they have any.
 
     Examples
     --------
@@ -49,7 +49,8 @@ class Subspace:
 
     def __post_init__(self) -> None:
         basis = real_array("basis", self.basis, ndim=2)
-        if np.abs(basis.T @ basis - np.eye(basis.shape[1])).max(initial=0.0) > 1e-8:
+        large = np.abs(basis).max(initial=0.0) > 2.0  # its square may overflow
+        if large or np.abs(basis.T @ basis - np.eye(basis.shape[1])).max(initial=0.0) > 1e-8:
             raise ValueError(
                 "basis must have orthonormal columns, got others: use Subspace.span for a basis "
                 "of any kind"
@@ -61,8 +62,8 @@ class Subspace:
         """Return the span of the columns of a d x u matrix.
 
         The columns may be dependent and of any scale: each is brought to length one, and a
-        Householder QR with pivoting drops those that add no direction: what lies outside the
-        span of the others is shorter than 1e-9 of their length, which round-off can make up.
+        Householder QR with pivoting drops those that add no direction. Less than 1e-9 of such a
+        column's length lies outside the span of the others, which may be round-off.
 
         Examples
         --------
@@ -168,8 +169,8 @@ class Subspace:
     def project(self, x: Any) -> Any:
         """Return P_U x, for a vector, for each row of a matrix, or for each row of a DataFrame.
 
-        A DataFrame keeps its index and the order of its columns. Where the subspace knows the
-        columns' names they must be the same set, in any order.
+        A DataFrame keeps its index and the order of its columns. If the subspace has names,
+        the columns must be the same set, in any order.
 
         Examples
         --------
@@ -221,7 +222,7 @@ class Subspace:
         return sign * direction + 0.0
 
     def describe(self, direction: Array) -> str:
-        """Return a direction as text, by column name where there are names.
+        """Return a direction as text, by column name if there are names.
 
         Examples
         --------

@@ -66,7 +66,7 @@ def check_assumption_1(arms: DecisionSet, subspace: Subspace) -> Assumption1:
 
 @dataclass(frozen=True)
 class Constants:
-    """What the theorems say of one world.
+    """The constants of the theorems for one world.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Constants:
         |D|, infinite for a convex set.
     gap : float
         Delta, the smallest positive projection regret of an arm; 0 on an infinite set, where
-        there is none, and infinite where all arms are equally good.
+        there is none, and infinite if all arms are equally good.
     delta_basis : float
         delta_Dk.
     Z, S : float

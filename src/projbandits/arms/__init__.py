@@ -6,7 +6,7 @@ from projbandits.arms.entropy import EntropyBall
 from projbandits.arms.finite import FiniteArms
 from projbandits.arms.polytope import Polytope
 
-__all__ = [
+__all__: list[str] = [
     "Arm",
     "Ball",
     "Box",

@@ -39,7 +39,7 @@ class ConvexFunction(Protocol):
         ...
 
     def directions(self) -> Array:
-        """Return directions, one a row, whose support points are good places to start from."""
+        """Return directions, one per row, whose support points are good places to start from."""
         ...
 
 
@@ -80,7 +80,7 @@ class DecisionSet(ABC):
 
     @abstractmethod
     def basis_arms(self, method: str = "pivoted-qr") -> Sequence[Arm]:
-        """Return D_k, the k independent arms of Assumption 1, as arms."""
+        """Return D_k, the k independent arms of Assumption 1, as a sequence."""
 
     @abstractmethod
     def contains(self, x: npt.ArrayLike, tolerance: float = 1e-9) -> bool:
@@ -96,9 +96,8 @@ class DecisionSet(ABC):
         Parameters
         ----------
         method : {"pivoted-qr", "first"}
-            Take each time the arm that lies farthest from the span of those taken before (QR
-            with column pivoting), or go through the arms in order and take each that is
-            independent.
+            At each turn take the arm farthest from the span of those already taken (QR with
+            column pivoting), or go through the arms in order and take each that is independent.
         """
         arms = self.basis_arms(method)
         return np.array([arm.x for arm in arms]).reshape(len(arms), self.d)
@@ -109,7 +108,7 @@ class DecisionSet(ABC):
         return len(self.basis_arms())
 
     def span(self) -> Subspace:
-        """Return span(D), which must hold U for U to be learnt (Assumption 1)."""
+        """Return span(D), which must contain U for U to be learnt (Assumption 1)."""
         if self.rank == 0:
             return Subspace(np.zeros((self.d, 0)))
         return Subspace.span(self.basis().T)
@@ -118,8 +117,8 @@ class DecisionSet(ABC):
 def independent_rows(X: Array, method: str, tolerance: float) -> list[int]:
     """Return the positions of linearly independent rows of X that span all of its rows.
 
-    How many there are is decided with each column brought to the same scale, so that it does not
-    depend on the units of the features: a pivot below `tolerance` times the first is round-off.
+    The rank is decided with all columns on the same scale, so it does not depend on the units of
+    the features: a pivot below `tolerance` times the first is round-off.
     """
     one_of("method", method, BASIS_METHODS)
     R, order = pivots(X)
@@ -138,7 +137,7 @@ def independent_rows(X: Array, method: str, tolerance: float) -> list[int]:
 
 
 def _independent_in_order(X: Array, order: Iterable[int], k: int, taken: list[int]) -> list[int]:
-    """Return `taken` with the next rows in order that are clearly independent, k in all."""
+    """Return `taken` plus the next clearly independent rows in order, k in all."""
     taken = list(taken)
     longest = np.linalg.norm(X, axis=1).max()
     for i in order:
@@ -146,7 +145,7 @@ def _independent_in_order(X: Array, order: Iterable[int], k: int, taken: list[in
             break
         Q = scipy.linalg.qr(X[taken].T, mode="economic")[0].T if taken else X[:0]
         rest = X[i] - (X[i] @ Q.T) @ Q
-        rest -= (rest @ Q.T) @ Q  # once more: a single pass leaves round-off of the first
+        rest -= (rest @ Q.T) @ Q  # again, as a single pass leaves round-off
         if np.linalg.norm(rest) > 1e-10 * longest:
             taken.append(i)
     return taken

@@ -14,7 +14,7 @@ from projbandits.arms.base import Arm, ConvexFunction, DecisionSet, independent_
 from projbandits.subspace import Subspace
 
 FLAT = 1e-7
-"""A set thinner than this, against its longest side, counts as flat: round-off makes it up."""
+"""A set thinner than this, relative to its longest side, counts as flat: that may be round-off."""
 
 
 class ConvexSet(DecisionSet):
@@ -37,11 +37,11 @@ class ConvexSet(DecisionSet):
         return Arm(self.supports(real_vector("direction", direction, self.d)[None])[0])
 
     def best_convex(self, function: ConvexFunction) -> Arm:
-        """Return the best point that repeated support points reach from several starts.
+        """Return the best point reached by repeated support points from several starts.
 
-        From x, go to the support point of the gradient at x. As the function lies above its
-        tangent, it never falls on the way; it ends where no step gains. That is a local
-        maximum, so the search starts from the support points along the axes and from those in the
+        From x, go to the support point of the gradient at x. The function lies above its
+        tangents, so its value never falls; the search ends when no step gains. It may end at a
+        local maximum, so it starts from the support points along the axes and from those in the
         directions that the function proposes.
         """
         X = np.vstack([self.spanning_points, self.supports(function.directions())])
@@ -52,8 +52,8 @@ class ConvexSet(DecisionSet):
             X[going] = self.supports(function.gradient(X[going]))
             heights[going] = function.value(X[going])
             gains, top = heights[going] - before, heights.max()
-            # Gains shrink geometrically: a start that a hundred more such steps would not bring
-            # to the top, or that no longer gains, is done.
+            # Gains shrink geometrically: a start is done when it no longer gains, or when a
+            # hundred more such steps would not bring it to the top.
             going = going[(gains > 1e-10 * abs(top)) & (heights[going] + 100 * gains >= top)]
             if len(going) == 0:
                 break
@@ -64,8 +64,8 @@ class ConvexSet(DecisionSet):
         """Return D_k: k independent support points.
 
         They are chosen among the support points along the coordinate axes (first all positive
-        directions, then all negative ones). Where those span less than the set does, support
-        points along what they leave out are added.
+        directions, then all negative ones). If those span less than the set does, support points
+        in the missing directions are added.
         """
         if method not in self._bases:
             points = self.spanning_points
@@ -83,7 +83,7 @@ class ConvexSet(DecisionSet):
         axes = np.eye(self.d)
         points = self.supports(np.vstack([axes, -axes]))
         _, first = np.unique(points, axis=0, return_index=True)
-        points = points[np.sort(first)]  # on the entropy ball 0 would stand there d times
+        points = points[np.sort(first)]  # on the entropy ball, 0 would appear d times
         while True:
             size = np.linalg.norm(points, axis=1).max()
             rows = independent_rows(points, "pivoted-qr", tolerance=FLAT)

@@ -23,7 +23,7 @@ class EntropyBall(ConvexSet):
         The dimension.
     bound : float
         The bound on the negative entropy; the paper takes 5. It must exceed -d/e, the smallest
-        value there is.
+        possible value.
 
     Notes
     -----
@@ -65,7 +65,7 @@ class EntropyBall(ConvexSet):
         """Return exp(c s - 1) at the root s of h(s) = bound; see the notes of the class."""
         largest = directions.max(axis=1)
         zeros = (directions == 0).sum(axis=1)
-        flat = (largest <= 0) & (self.bound >= -zeros / math.e)  # the best <c, x> there is is 0
+        flat = (largest <= 0) & (self.bound >= -zeros / math.e)  # the best <c, x> is 0
         points = np.where((directions == 0) & (self.bound < 0), math.exp(-1), 0.0)
         if not flat.all():
             C = directions[~flat]
@@ -88,7 +88,7 @@ class EntropyBall(ConvexSet):
     def _roots(self, C: Array) -> Array:
         """Return s with h(s) = bound for each row, by Newton steps kept inside a bracket."""
         s = np.ones(len(C))
-        # Where c_i = 1 that entry reaches the bound alone here; the others take 1/e each at most.
+        # Here an entry with c_i = 1 reaches the bound alone; each other takes 1/e at most.
         s[C.max(axis=1) > 0] += lambertw(self.bound + (self.d - 1) / math.e).real
         low, high = np.zeros(len(C)), np.full(len(C), math.inf)
         for _ in range(200):
@@ -101,7 +101,7 @@ class EntropyBall(ConvexSet):
             newton = s - step
             inside = (low <= newton) & (newton <= high)
             s = np.where(inside, newton, np.where(high < math.inf, (low + high) / 2, 2 * low))
-            # Newton's error squares at each step, so after one this small it is round-off.
+            # Each Newton step squares the error, so after one this small only round-off is left.
             if (np.abs(step) <= 1e-9 * s).all():
                 break
         return s
@@ -111,7 +111,7 @@ class EntropyBall(ConvexSet):
 
 
 def _exponents(C: Array, s: Array) -> Array:
-    """Return c s - 1, kept above where exp underflows so that 0 log 0 stays 0."""
+    """Return c s - 1, kept above the underflow of exp so that 0 log 0 stays 0."""
     with np.errstate(over="ignore"):
         exponents: Array = np.maximum(C * s[:, None] - 1, -800.0)
     return exponents

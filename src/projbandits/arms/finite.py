@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DEPENDENT = 1e-11
-"""An arm this close to the span of others, against the longest, counts as dependent on them."""
+"""An arm this close to the span of others, relative to the longest, counts as dependent on them."""
 
 
-FEW = 1024
-"""So many arms are scored at a time where there are very many."""
+BLOCK = 1024
+"""How many arms are scored at a time when there are very many."""
 
 
 class Rows(Sequence[Arm]):
-    """Some arms of a finite set, each made when it is looked at."""
+    """Some arms of a finite set, each made when it is accessed."""
 
     def __init__(self, arms: FiniteArms, rows: list[int]) -> None:
         self.arms = arms
@@ -47,7 +47,7 @@ class Rows(Sequence[Arm]):
 
 
 class FiniteArms(DecisionSet):
-    """Finitely many arms, one a row.
+    """Finitely many arms, one per row.
 
     Parameters
     ----------
@@ -111,11 +111,11 @@ class FiniteArms(DecisionSet):
     def best_rows(self, directions: Array) -> list[int]:
         """Return the row of the arm with the largest score in each direction.
 
-        A few arms at a time: their scores stay in the cache, and BLAS starts no threads for them.
+        Arms are scored in blocks: scores stay in the cache, and BLAS starts no threads for them.
         """
         largest, rows = np.full(len(directions), -np.inf), np.zeros(len(directions), dtype=np.int64)
-        for start in range(0, self.size, FEW):
-            scores = directions @ self.vectors[start : start + FEW].T
+        for start in range(0, self.size, BLOCK):
+            scores = directions @ self.vectors[start : start + BLOCK].T
             there = scores.argmax(axis=1)
             found = scores[np.arange(len(directions)), there]
             rows = np.where(found > largest, start + there, rows)

@@ -1,4 +1,4 @@
-"""Polytopes, maximised over by HiGHS."""
+"""Polytopes; HiGHS finds their support points."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Polytope(ConvexSet):
         return self._violation(real_vector("x", x, self.d)) <= tolerance * max(self.longest, 1e-300)
 
     def _solve(self, cost: Array) -> OptimizeResult:
-        from scipy.optimize import linprog  # a fifth of the time that importing the package takes
+        from scipy.optimize import linprog  # here, as it takes a fifth of the package's import time
 
         return linprog(
             cost,

@@ -29,7 +29,8 @@ MEANINGS = {
     "theorem_3": "d sqrt n at n = {n:,}, on a smooth set",
 }
 
-
+MOST_WORLDS = 1_000_000
+"""Quantiles need no more; each world takes about a millisecond."""
 KINDS = ("problems", "strategies", "figures")
 
 
@@ -54,16 +55,16 @@ def theory(
     import pandas as pd
 
     from projbandits import specs
-    from projbandits._checks import integer, positive
+    from projbandits._checks import LARGEST_SEED, integer, positive
     from projbandits.cli.output import show
     from projbandits.simulation.streams import stream
     from projbandits.theory import constants
 
     source = specs.problem(problem)
     first = integer("trial", trial, least=0)
-    count = integer("trials", trials, least=1)
+    count = integer("trials", trials, least=1, most=MOST_WORLDS)
     alpha, horizon = positive("alpha", alpha), integer("horizon", horizon, least=1)
-    seed = integer("seed", seed, least=0)
+    seed = integer("seed", seed, least=0, most=LARGEST_SEED)
     worlds = (source.world(stream(seed, i, "world")) for i in range(first, first + count))
     rows = [_quantities(constants(world, basis), alpha, horizon) for world in worlds]
     found = pd.DataFrame(rows)

@@ -2,7 +2,7 @@
 
 from projbandits.online.decider import Decider
 from projbandits.online.decision import Decision
-from projbandits.online.following import replay
 from projbandits.online.offpolicy import Replay
+from projbandits.online.replaying import replay
 
 __all__ = ["Decider", "Decision", "Replay", "replay"]

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from projbandits._checks import Array, integer, real_vector
+from projbandits._checks import LARGEST_SEED, Array, integer, positive, real_vector
 from projbandits._files import write_whole
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.online import offers
-from projbandits.online.belief import check_usable, projection_reward
 from projbandits.online.decision import Decision, Grounds
-from projbandits.online.identify import warn_of_what_is_left_out
+from projbandits.online.eligibility import check_suits
+from projbandits.online.identifiability import warn_of_what_is_left_out
 from projbandits.online.journal import Journal
+from projbandits.online.limits import check_reward
 from projbandits.online.merging import check_mergeable, common_origin
 from projbandits.online.outcomes import Outcomes
-from projbandits.online.suiting import check_suits
 from projbandits.ridge import Ridge
 from projbandits.strategies import EIIDS, LinearStrategy, State
 from projbandits.subspace import Subspace
@@ -87,7 +87,7 @@ class Decider:
         if not isinstance(subspace, Subspace):
             raise TypeError(f"subspace must be a Subspace, got {subspace!r}: see pb.Subspace")
         if seed is not None:
-            seed = integer("seed", seed, least=0)
+            seed = integer("seed", seed, least=0, most=LARGEST_SEED)
         self.strategy = strategy
         self.subspace = subspace
         names = subspace.names
@@ -137,7 +137,8 @@ class Decider:
         """
         slots = 1 if count is None else integer("count", count, least=1)
         with self._lock:
-            offered, columns = offers.read("arms", arms, self.subspace, self.columns)
+            penalty = self._state.ridge.penalty
+            offered, columns = offers.read("arms", arms, self.subspace, self.columns, penalty)
             offers.check_slots(offered, slots)
             last = self._last
             if isinstance(offered, offers.Offer) and offered.vectors.size <= KEPT:
@@ -176,7 +177,7 @@ class Decider:
                     taken.append(index)
                 x = choice.arm.x.copy()
                 x.flags.writeable = False  # it is learnt from when the outcome comes
-                estimate, error = projection_reward(state.ridge, state.projection, x)
+                estimate, error = state.ridge.projected(state.projection, x)
                 decisions.append(
                     Decision(
                         self._outcomes.id(self._outcomes.given + slot + 1),
@@ -227,9 +228,6 @@ class Decider:
             for key, value in new.items():
                 _, index, x, *_ = self._outcomes.pending[key]
                 state = self.strategy.update(state, Arm(x, index), value)
-            if new:
-                largest = max(new, key=lambda key: abs(new[key]))
-                check_usable(state.ridge, f"the reward of {largest!r}")
             # An update counts as a step to a strategy; here steps are decisions.
             self._state = state._replace(step=self._state.step)
             self._outcomes.settle(new, self.steps)
@@ -240,19 +238,21 @@ class Decider:
         It changes the belief, not the number of decisions made.
         """
         with self._lock:
-            X, columns = offers.read_rows("features", features, self.columns)
+            ridge = self._state.ridge
+            X, columns = offers.read_rows("features", features, self.columns, ridge.penalty)
             if X.shape[1] != self.subspace.ambient:
                 raise ValueError(
                     f"features must have {self.subspace.ambient} columns, got {X.shape[1]}"
                 )
             r = real_vector("rewards", rewards, len(X))
-            ridge = self._state.ridge
+            if len(r):
+                largest = int(np.abs(r).argmax())
+                check_reward(f"rewards[{largest}]", float(r[largest]))
             for start in range(0, len(X), CHUNK):
                 some: Array = X[start : start + CHUNK]
                 if self.strategy.learns_on == "projection":
                     some = some @ self._state.projection
                 ridge = ridge.update_many(some, r[start : start + CHUNK])
-            check_usable(ridge, "rewards")
             self._state, self.columns = self._state._replace(ridge=ridge), columns
 
     def merge(self, *others: Decider) -> None:
@@ -336,8 +336,16 @@ class Decider:
         write_whole(Path(path), content)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], strategy: LinearStrategy | None = None) -> Decider:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        strategy: LinearStrategy | None = None,
+        *,
+        largest: float = 2.0**32,
+    ) -> Decider:
         """Read a decider that `save` wrote; it goes on exactly where that one was.
+
+        A file that `save` cannot have written is refused, whoever wrote it.
 
         Parameters
         ----------
@@ -345,10 +353,13 @@ class Decider:
             The file.
         strategy : LinearStrategy, optional
             The strategy it had, where that is not one of the library with plain parameters.
+        largest : float
+            How many bytes of memory its log may take, and each spilled file of it: a small file
+            can hold very much.
         """
         from projbandits.online import saving
 
-        return saving.load(path, strategy)
+        return saving.load(path, strategy, positive("largest", largest))
 
     def __reduce__(self) -> str:
         raise TypeError("a decider is not pickled or copied: save it, and load the file")

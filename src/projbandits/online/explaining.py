@@ -57,7 +57,8 @@ def explain(decider: Decider, decision: Decision, arms: Any) -> Explanation:
             "returned, or keep a log"
         )
     if arms is not None:
-        offered, _ = offers.read("arms", arms, decider.subspace, decider.columns)
+        penalty = decider.ridge.penalty
+        offered, _ = offers.read("arms", arms, decider.subspace, decider.columns, penalty)
         grounds = grounds._replace(arms=_left(decision, grounds, offered))
     if grounds.arms is None:
         what = "in an infinite set" if decision.index is None else "among too many arms to keep"

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
+import math
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from projbandits._checks import Array, real
 from projbandits._files import write_whole
 from projbandits.arms import FiniteArms
-from projbandits.online.decision import Decision, Grounds
-from projbandits.online.offers import Offer
+from projbandits.online.contents import check_estimate, named
+from projbandits.online.decision import Decision, Grounds, check_sound
+from projbandits.online.limits import check_reward
+from projbandits.online.logfile import TIME, parquet, read
+from projbandits.online.offers import LARGEST, Offer
 from projbandits.online.probabilities import probabilities
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy, State
@@ -25,8 +30,6 @@ if TYPE_CHECKING:
 
     from projbandits.online.decider import Decider
 
-
-TIME: Final = "datetime64[us, UTC]"
 
 ABOUT: Final = "projbandits"
 """Where a log's `attrs` say what its decider knew all along; Parquet keeps them."""
@@ -43,11 +46,15 @@ class Entry:
 
 
 class Journal:
-    """The decisions in memory, and the files that others went to."""
+    """The decisions in memory, and the files that others went to.
+
+    Of those, none may take more than `largest` bytes of memory.
+    """
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
         self.files: list[str] = []
+        self.largest = math.inf
 
     def decided(self, decision: Decision) -> None:
         """Add a decision."""
@@ -74,7 +81,10 @@ class Journal:
 
     def all_entries(self, decider: Decider) -> list[Entry]:
         """Return every entry in the order of the decisions."""
-        found = [entry for file in self.files for entry in entries(read(file), decider)]
+        found = list[Entry]()
+        for file, table in zip(self.files, self._spilled(decider), strict=True):
+            with named(f"{file!r} must be a log that spill wrote"):
+                found += entries(table, decider)
         return sorted(
             [*found, *self.entries.values()], key=lambda entry: (entry.decision.step, entry.told)
         )
@@ -83,14 +93,17 @@ class Journal:
         """Return the journal as it is now, whatever is told meanwhile."""
         other = Journal()
         other.entries = {key: dataclasses.replace(entry) for key, entry in self.entries.items()}
-        other.files = list(self.files)
+        other.files, other.largest = list(self.files), self.largest
         return other
+
+    def _spilled(self, decider: Decider) -> Iterator[pd.DataFrame]:
+        return (read(file, decider.subspace.ambient, self.largest) for file in self.files)
 
     def table(self, decider: Decider) -> pd.DataFrame:
         """Return the log, files included, ordered by step."""
         import pandas as pd
 
-        tables = [*(read(file) for file in self.files), frame([*self.entries.values()], decider)]
+        tables = [*self._spilled(decider), frame([*self.entries.values()], decider)]
         tables = [_renamed(table, decider) for table in tables if len(table)] or tables[-1:]
         whole = pd.concat(tables, ignore_index=True).sort_values("step", ignore_index=True)
         whole.attrs = {ABOUT: about(decider)}
@@ -171,55 +184,46 @@ def frame(rows: list[Entry], decider: Decider) -> pd.DataFrame:
 
 
 def entries(table: pd.DataFrame, decider: Decider) -> list[Entry]:
-    """Return the entries of a table that `frame` made."""
-    d = decider.subspace.ambient
+    """Return the entries of a table that `frame` made, or raise if one cannot be used."""
     features = [name for name in table.columns if name.startswith("x[")]
     arms = table[features].to_numpy(dtype=np.float64)
-    found = []
-    for x, row in zip(arms, table.to_dict("records"), strict=True):
-        grounds, offered = None, row["offered"]
-        if row["belief"] is not None:
-            factor = np.asarray(row["belief"], dtype=np.float64).reshape(d + 1, d + 1)
-            ridge = Ridge(decider.ridge.penalty, int(row["observations"]), factor)
-            # Sets that are infinite, and those too large to keep, are not in the log.
-            vectors = None if offered is None else np.asarray(offered, dtype=np.float64)
-            grounds = Grounds(
-                decider.strategy,
-                decider._state._replace(step=int(row["step"]), ridge=ridge),
-                None if vectors is None else Offer(vectors.reshape(-1, d), decider.columns),
-                tuple(int(taken) for taken in row["taken"]),
-                decider.columns,
-            )
-        decision = Decision(
-            row["id"],
-            None if row["index"] < 0 else int(row["index"]),
-            x,
-            row["propensity"],
-            row["estimate"],
-            row["standard_error"],
-            int(row["step"]),
-            row["asked"].timestamp(),
-            grounds,
-        )
-        told = np.nan if row["told_after"] < 0 else row["told"].timestamp()
-        found.append(Entry(decision, row["reward"], told, int(row["told_after"])))
-    return found
+    return [_entry(x, row, decider) for x, row in zip(arms, table.to_dict("records"), strict=True)]
 
 
-def read(path: str | os.PathLike[str] | io.BytesIO) -> pd.DataFrame:
-    """Return a log that was written to Parquet."""
-    import pandas as pd
-
-    table = pd.read_parquet(path)
-    return table.astype({"asked": TIME, "told": TIME})
-
-
-def parquet(table: pd.DataFrame) -> bytes:
-    """Return a table as the bytes of a Parquet file."""
-    sink = io.BytesIO()
-    # By pandas, which every version since 2.1 writes the attrs of.
-    table.to_parquet(sink, engine="pyarrow", index=False)
-    return sink.getvalue()
+def _entry(x: Array, row: dict[Any, Any], decider: Decider) -> Entry:
+    d, penalty, offered = len(x), decider.ridge.penalty, row["offered"]
+    factor = np.asarray(row["belief"], dtype=np.float64).reshape(d + 1, d + 1)
+    ridge = Ridge(penalty, int(row["observations"]), factor)
+    check_estimate(factor, ridge.n, penalty)
+    # Sets that are infinite, and those too large to keep, are not in the log.
+    vectors = None if offered is None else np.asarray(offered, dtype=np.float64)
+    grounds = Grounds(
+        decider.strategy,
+        decider._state._replace(step=int(row["step"]), ridge=ridge),
+        None if vectors is None else Offer(vectors.reshape(-1, d), decider.columns),
+        tuple(int(taken) for taken in row["taken"]),
+        decider.columns,
+    )
+    decision = Decision(
+        row["id"],
+        None if row["index"] < 0 else int(row["index"]),
+        x,
+        row["propensity"],
+        row["estimate"],
+        row["standard_error"],
+        int(row["step"]),
+        row["asked"].timestamp(),
+        grounds,
+    )
+    check_sound(decision, LARGEST * math.sqrt(penalty), decider.steps)
+    after, reward, told = int(row["told_after"]), row["reward"], np.nan
+    if after > decider.steps:
+        raise ValueError(f"decision {decision.id!r} has no sound told_after")
+    if after >= 0:
+        told = real(f"when {decision.id!r} was told", row["told"].timestamp())
+        name = f"the reward of {decision.id!r}"
+        check_reward(name, real(name, reward))
+    return Entry(decision, reward, told, after)
 
 
 def _features(decider: Decider) -> list[str]:

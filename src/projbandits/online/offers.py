@@ -19,14 +19,22 @@ from projbandits.arms.finite import DEPENDENT
 from projbandits.subspace import Subspace
 
 MANY = 4096
-"""From more arms than this, D_k is sought among `FEW` d of them first."""
+"""From more arms than this, D_k is sought among `SAMPLED` d of them first."""
 
-FEW = 16
+SAMPLED = 16
 
 WEIGHED = 100_000
 """From more arms than this, a strategy weighs some: the best by the belief and its draws, and D_k.
 
 Offers that are kept (see `decider.KEPT`) have fewer, so whoever reads them again weighs the same.
+"""
+
+
+LARGEST = 1e14
+"""An entry this many times the root of the ridge leaves two digits of the estimate.
+
+The penalty's rows stand beside those of the arms in one factorisation, which rounds at 1e-16 of the
+largest; docs/numerics.md has the figures.
 """
 
 
@@ -63,7 +71,7 @@ class Offer(FiniteArms):
 
     def _seek(self, method: str) -> list[int]:
         if self.size > MANY:
-            some = np.arange(min(FEW * self.d, self.size))
+            some = np.arange(min(SAMPLED * self.d, self.size))
             if method == "pivoted-qr":
                 some = some * (self.size - 1) // (len(some) - 1)
             found = independent_rows(self.vectors[some], method, DEPENDENT)
@@ -114,7 +122,7 @@ class Offer(FiniteArms):
 
 
 def read(
-    name: str, arms: Any, subspace: Subspace, columns: tuple[str, ...] | None
+    name: str, arms: Any, subspace: Subspace, columns: tuple[str, ...] | None, penalty: float
 ) -> tuple[DecisionSet, tuple[str, ...] | None]:
     """Return arms as a decision set with features in the known order, and the columns' names.
 
@@ -128,11 +136,14 @@ def read(
         What the features must fit.
     columns : tuple of str or None
         The names of the features, where they are known already.
+    penalty : float
+        lambda, against which no feature may be too large.
     """
     if isinstance(arms, DecisionSet) and not isinstance(arms, FiniteArms):
         _check_width(name, arms.d, subspace, columns)
+        _check_sizes(name, arms.basis(), columns, penalty)
         return arms, columns
-    vectors, names = read_rows(name, arms, columns)
+    vectors, names = read_rows(name, arms, columns, penalty)
     _check_width(name, vectors.shape[1], subspace, columns)
     if len(vectors) == 0:
         raise ValueError(f"{name} must hold at least one arm, got none")
@@ -140,7 +151,7 @@ def read(
 
 
 def read_rows(
-    name: str, value: Any, columns: tuple[str, ...] | None
+    name: str, value: Any, columns: tuple[str, ...] | None, penalty: float
 ) -> tuple[Array, tuple[str, ...] | None]:
     """Return features in the known order, one arm a row, and the columns' names, if any."""
     named: tuple[Any, ...] | None
@@ -148,6 +159,7 @@ def read_rows(
         named, vectors = value.columns, value.vectors
     else:
         named, vectors = read_matrix(name, value, columns)
+    _check_sizes(name, vectors, named or columns, penalty)
     if named is None or columns is None:
         return vectors, columns or (None if named is None else tuple(map(str, named)))
     order = match(name, named, columns)
@@ -169,7 +181,7 @@ def check_slots(arms: DecisionSet, count: int) -> None:
 def read_matrix(
     name: str, value: Any, columns: Sequence[str] | None
 ) -> tuple[tuple[Any, ...] | None, Array]:
-    """Return the names of a table's columns, or None, and its numbers, all finite."""
+    """Return the names of a table's columns, or None, and its numbers."""
     if hasattr(value, "collect_schema") and not hasattr(value, "to_numpy"):
         raise TypeError(f"{name} must be a table at hand, got a lazy one: collect() it first")
     if hasattr(value, "column_names"):  # Arrow's tables
@@ -181,15 +193,12 @@ def read_matrix(
             raise ValueError(f"{name} must have distinct columns, got {twice[0]!r} more than once")
         if columns is not None:
             match(name, named, columns)  # a column too many is named, whatever it holds
-        matrix = table_array(name, value)
-    elif type(value) is np.ndarray and value.dtype == np.float64 and value.ndim == 2:
-        matrix = value
-    elif isinstance(value, Sequence) and len(value) == 0:
+        return named, table_array(name, value)
+    if type(value) is np.ndarray and value.dtype == np.float64 and value.ndim == 2:
+        return None, value
+    if isinstance(value, Sequence) and len(value) == 0:
         raise ValueError(f"{name} must hold at least one arm, got none")
-    else:
-        matrix = real_array(name, value, ndim=2, finite=False)
-    _check_finite(name, matrix, named or columns)
-    return named, matrix
+    return None, real_array(name, value, ndim=2, finite=False)
 
 
 def match(name: str, named: Sequence[Any], columns: Sequence[str]) -> list[int] | None:
@@ -215,7 +224,8 @@ def match(name: str, named: Sequence[Any], columns: Sequence[str]) -> list[int] 
     return [given.index(column) for column in columns]
 
 
-def _check_finite(name: str, matrix: Array, columns: Sequence[Any] | None) -> None:
+def _check_sizes(name: str, matrix: Array, columns: Sequence[Any] | None, penalty: float) -> None:
+    """Raise unless all entries are finite and small enough to stand beside the penalty."""
     # One sum tells for all entries. A BLAS product would start threads for it, and wait for them
     # where others are at work.
     if matrix.flags.forc:
@@ -223,18 +233,24 @@ def _check_finite(name: str, matrix: Array, columns: Sequence[Any] | None) -> No
         total = np.einsum("i,i->", flat, flat)
     else:
         total = np.einsum("ij,ij->", matrix, matrix)
-    if math.isfinite(total):
+    largest = LARGEST * math.sqrt(penalty)
+    if total <= largest * largest:
         return
     bad = ~np.isfinite(matrix)
-    largest = bad if bad.any() else np.abs(matrix)  # finite ones whose squares add up to infinity
-    row, column = (int(i) for i in np.unravel_index(largest.argmax(), matrix.shape))
-    called = f"column {column}" if columns is None else f"column {str(columns[column])!r}"
-    what, remedy = "finite", "drop or fill"
+    sizes = bad if bad.any() else np.abs(matrix)
+    row, column = (int(i) for i in np.unravel_index(sizes.argmax(), matrix.shape))
+    if not bad.any() and sizes[row, column] <= largest:
+        return
+    names: Sequence[Any] = range(matrix.shape[1])
+    if columns is not None and len(columns) == len(names):
+        names = [*map(str, columns)]
+    what, remedy = "finite", "drop or fill such entries"
     if not bad.any():
-        what, remedy = "small enough to be squared", "rescale"
+        what = f"at most {largest:.3g} in size, {LARGEST:g} times the root of the ridge"
+        remedy = "rescale that column"
     raise ValueError(
-        f"{name} must be {what}, got {matrix[row, column]} in row {row}, {called}: "
-        f"{remedy} such entries"
+        f"{name} must be {what}, got {matrix[row, column]} in row {row}, column "
+        f"{names[column]!r}: {remedy}"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -13,9 +14,10 @@ from projbandits._checks import real
 from projbandits._tables import is_table
 from projbandits.online.decision import Decision, Lean
 from projbandits.online.journal import Journal
+from projbandits.online.limits import check_reward
 
 REMEMBERED = 65_536
-"""Of so many outcomes, the last ones, the values are remembered to compare what is told twice."""
+"""How many recent outcomes are kept to check repeated reports."""
 
 
 class Outcomes:
@@ -31,7 +33,8 @@ class Outcomes:
         self.name = secrets.token_hex(4)  # so that no decider takes another's id for its own
         self.given = 0
         self.pending: dict[str, Lean] = {}
-        self.recent: dict[str, float] = {}
+        # A plain dict would walk over all that it forgot before to find its first entry.
+        self.recent: OrderedDict[str, float] = OrderedDict()
         self.journal = Journal() if log else None
 
     def id(self, number: int) -> str:
@@ -55,7 +58,9 @@ class Outcomes:
             # A click is as welcome as 1.0.
             if isinstance(reward, bool | np.bool_):
                 reward = float(reward)
-            value = real(f"the reward of {key!r}", reward)
+            name = f"the reward of {key!r}"
+            value = real(name, reward)
+            check_reward(name, value)
             before = self._known(key)
             if before is None:
                 before = new.setdefault(key, value)
@@ -74,7 +79,7 @@ class Outcomes:
             if self.journal is not None:
                 self.journal.told(key, value, now, step)
         while len(self.recent) > REMEMBERED:
-            del self.recent[next(iter(self.recent))]
+            self.recent.popitem(last=False)
 
     def _known(self, key: Any) -> float | None:
         """Return the outcome of a decision, None if it is pending; raise if there is no such id."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from projbandits._checks import Array
 from projbandits.subspace import Subspace
 
-FEW = 6
+MOST_LEVELS = 6
 """A piece with at most so many values has a group for each; others are cut at their terciles."""
 
 ROUNDING = 1e-12
@@ -90,7 +90,7 @@ def groups(values: Array) -> list[tuple[str, Any]]:
     ['up to 33', '33 to 66', 'above 66']
     """
     levels = np.unique(values)
-    if len(levels) <= FEW:
+    if len(levels) <= MOST_LEVELS:
         pairs = zip(_texts(levels), levels, strict=True)
         return [(label, lambda x, v=v: x == v) for label, v in pairs]
     ends = np.unique(np.quantile(values, [1 / 3, 2 / 3]))

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import inspect
 import io
 import json
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,10 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projbandits import strategies
-from projbandits._checks import Array
+from projbandits._checks import Array, real
 from projbandits._version import __version__
-from projbandits.online import journal
-from projbandits.online.decision import Decision
+from projbandits.online import contents, journal, logfile
+from projbandits.online.decision import Decision, check_sound
+from projbandits.online.limits import check_reward
+from projbandits.online.offers import LARGEST
+from projbandits.online.outcomes import Outcomes
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
@@ -31,6 +36,14 @@ if TYPE_CHECKING:
 KIND = b"projbandits decider, format "
 FORMAT = 1
 PLAIN = (int, float, str, bool, type(None))
+KNOWN: dict[str, type[LinearStrategy]] = {
+    name: value
+    for name in strategies.__all__
+    if isinstance(value := getattr(strategies, name), type)
+    and issubclass(value, LinearStrategy)
+    and not inspect.isabstract(value)
+}
+"""The strategies that a file may name."""
 
 
 def pack(decider: Decider) -> bytes:
@@ -66,63 +79,80 @@ def pack(decider: Decider) -> bytes:
     stored["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
     if log is not None:
         table = journal.frame([*log.entries.values()], decider)
-        stored["log"] = np.frombuffer(journal.parquet(table), dtype=np.uint8)
+        stored["log"] = np.frombuffer(logfile.parquet(table), dtype=np.uint8)
     sink = io.BytesIO()
     np.savez(sink, **stored)
     body = sink.getvalue()
     return b"%s%d\n%s\n%s" % (KIND, FORMAT, hashlib.sha256(body).hexdigest().encode(), body)
 
 
-def load(path: str | os.PathLike[str], strategy: LinearStrategy | None) -> Decider:
+def load(path: str | os.PathLike[str], strategy: LinearStrategy | None, largest: float) -> Decider:
     """Return the decider in a file."""
-    arrays = _read(path)
-    try:
-        return _made_of(arrays, strategy, path)
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+    body = _body(path)
+    with contents.named(f"path must be a whole saved decider, {str(path)!r} is none"):
+        arrays = contents.arrays(body)
+        meta = contents.fields(arrays["meta"].tobytes())
+    if strategy is None and meta["strategy"] is None:
         raise ValueError(
-            f"path must be a whole saved decider, {str(path)!r} lacks part of its content: {error}"
-        ) from error
+            f"{str(path)!r} was saved with {meta['label']}, which a file cannot hold: pass it as "
+            "Decider.load(path, strategy=...)"
+        )
+    if strategy is not None and repr(strategy) != meta["label"]:
+        raise ValueError(f"strategy must be {meta['label']}, as in the file, got {strategy!r}")
+    with contents.named(f"path must be a whole saved decider, {str(path)!r} is none"):
+        return _made_of(arrays, meta, strategy or _strategy(meta), largest)
 
 
 def _made_of(
-    arrays: dict[str, Any], strategy: LinearStrategy | None, path: str | os.PathLike[str]
+    arrays: dict[str, Any], meta: dict[str, Any], strategy: LinearStrategy, largest: float
 ) -> Decider:
     from projbandits.online.decider import Decider
 
-    meta = json.loads(arrays["meta"].tobytes())
-    basis, names = arrays["subspace"], meta["subspace_names"]
-    subspace = Subspace(basis, None if names is None else tuple(names))
-    files = meta["log_files"]
-    decider = Decider(_strategy(meta, strategy, path), subspace=subspace, log=files is not None)
-    decider.columns = None if meta["columns"] is None else tuple(meta["columns"])
-    factor = arrays["factor"]
-    if factor.shape != (subspace.ambient + 1,) * 2 or not np.isfinite(factor).all():
-        raise ValueError(
-            f"path must be a whole saved decider, {str(path)!r} is damaged: its estimate is not "
-            f"one of {subspace.ambient} features"
-        )
-    ridge = Ridge(meta["penalty"], meta["observations"], factor)
+    names, columns, files = meta["subspace_names"], meta["columns"], meta["log_files"]
+    subspace = Subspace(arrays["subspace"], None if names is None else tuple(names))
+    if any(of is not None and len(of) != subspace.ambient for of in (names, columns)):
+        raise ValueError(f"its columns must be {subspace.ambient}, got {names} and {columns}")
+    if names is not None and columns != names:
+        raise ValueError(f"its columns must be those of its subspace, got {columns} for {names}")
+    decider = Decider(strategy, subspace=subspace, log=files is not None)
+    decider.columns = None if columns is None else tuple(columns)
+    penalty, n = decider.ridge.penalty, meta["observations"]
+    if meta["penalty"] != penalty:
+        raise ValueError(f"its penalty must be that of {strategy!r}, got {meta['penalty']}")
+    contents.check_estimate(arrays["factor"], n, penalty)
+    ridge = Ridge(penalty, n, arrays["factor"])
     decider._state = decider._state._replace(step=meta["step"], ridge=ridge)
+    if meta["name"] not in meta["sources"]:
+        raise ValueError(f"its sources must include {meta['name']!r}, got {meta['sources']}")
     decider._sources = set(meta["sources"])
     decider._span_checked = meta["span_checked"]
-    decider._rng = _generator(meta["random"])
+    decider._rng.bit_generator.state = meta["random"]
     outcomes = decider._outcomes
     outcomes.name, outcomes.given = meta["name"], meta["given"]
     for x, values in zip(arrays["pending_arms"], arrays["pending_values"].tolist(), strict=True):
         x.flags.writeable = False
-        decision = _decision(outcomes.name, x, values)
+        decision = _decision(outcomes, x, values)
+        check_sound(decision, LARGEST * math.sqrt(penalty), decider.steps)
         outcomes.pending[decision.id] = decision.lean()
     for number, value in zip(arrays["told"].tolist(), arrays["told_values"].tolist(), strict=True):
-        outcomes.recent[outcomes.id(int(number))] = value
+        check_reward("a reward", real("a reward", value))
+        outcomes.recent[_id(outcomes, number)] = value
+    listed = len(arrays["pending_arms"]) + len(arrays["told"])
+    if len({*outcomes.pending, *outcomes.recent}) != listed:
+        raise ValueError("its decisions must be distinct")
     if outcomes.journal is not None:
-        outcomes.journal.files = files
-        table = journal.read(io.BytesIO(arrays["log"].tobytes()))
+        outcomes.journal.files, outcomes.journal.largest = files, largest
+        table = logfile.read(arrays["log"].tobytes(), subspace.ambient, largest)
         for entry in journal.entries(table, decider):
             outcomes.journal.entries[entry.decision.id] = entry
+        logged = outcomes.journal.entries
+        waiting = {key for key, entry in logged.items() if entry.told_after < 0}
+        if waiting != {*outcomes.pending} or len(logged) != len(table):
+            raise ValueError("its log must have each decision that is pending, and none twice")
     return decider
 
 
-def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
+def _body(path: str | os.PathLike[str]) -> bytes:
     content = Path(path).read_bytes()
     kind, _, rest = content.partition(b"\n")
     if not kind.startswith(KIND):
@@ -139,14 +169,13 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"path must be a whole saved decider, {str(path)!r} is damaged: its checksum does not "
             "fit its content"
         )
-    with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
-        return dict(arrays)
+    return body
 
 
 def _strategy_fields(strategy: LinearStrategy) -> dict[str, Any] | None:
     """Return class and parameters of a strategy of the library, None where a file cannot say."""
     name = type(strategy).__name__
-    if getattr(strategies, name, None) is not type(strategy):
+    if KNOWN.get(name) is not type(strategy):
         return None
     fields = {f.name: getattr(strategy, f.name) for f in dataclasses.fields(strategy)}
     if not all(isinstance(value, PLAIN) for value in fields.values()):
@@ -154,30 +183,15 @@ def _strategy_fields(strategy: LinearStrategy) -> dict[str, Any] | None:
     return {"class": name, "fields": fields}
 
 
-def _strategy(
-    meta: dict[str, Any], given: LinearStrategy | None, path: str | os.PathLike[str]
-) -> LinearStrategy:
-    if given is not None:
-        if repr(given) != meta["label"]:
-            raise ValueError(f"strategy must be {meta['label']}, as in the file, got {given!r}")
-        return given
-    stored = meta["strategy"]
-    if stored is None:
-        raise ValueError(
-            f"{str(path)!r} was saved with {meta['label']}, which a file cannot hold: pass it as "
-            "Decider.load(path, strategy=...)"
-        )
-    known = getattr(strategies, stored["class"], None)
-    if known is None:
-        raise ValueError(f"{str(path)!r} needs the strategy {meta['label']}, unknown here")
-    made: LinearStrategy = known(**stored["fields"])
+def _strategy(meta: dict[str, Any]) -> LinearStrategy:
+    """Return the strategy that a file names, one of the library's and no other name of it."""
+    name, fields = meta["strategy"]["class"], meta["strategy"]["fields"]
+    if name not in KNOWN:
+        raise ValueError(f"its strategy must be one of {[*KNOWN]}, got {name!r}")
+    made = KNOWN[name](**fields)
+    if repr(made) != meta["label"]:
+        raise ValueError(f"its label must be {made!r}, got {meta['label']!r}")
     return made
-
-
-def _generator(state: dict[str, Any]) -> np.random.Generator:
-    rng = np.random.default_rng()
-    rng.bit_generator.state = state
-    return rng
 
 
 def _number(key: str) -> int:
@@ -191,15 +205,27 @@ def _values(x: Decision) -> list[float]:
     ]  # fmt: skip
 
 
-def _decision(name: str, x: Array, values: list[float]) -> Decision:
+def _decision(outcomes: Outcomes, x: Array, values: list[float]) -> Decision:
     number, index, propensity, estimate, error, step, asked = values
     return Decision(
-        f"{name}-{int(number)}",
-        None if index < 0 else int(index),
+        _id(outcomes, number),
+        None if index == -1 else _whole(index),
         x,
         propensity,
         estimate,
         error,
-        int(step),
+        _whole(step),
         asked,
     )
+
+
+def _id(outcomes: Outcomes, number: float) -> str:
+    if not 1 <= number <= outcomes.given:
+        raise ValueError(f"its decisions must be the first {outcomes.given}, got {number}")
+    return outcomes.id(_whole(number))
+
+
+def _whole(number: float) -> int:
+    if not number.is_integer():
+        raise ValueError(f"a count must be whole, got {number}")
+    return int(number)

@@ -1,10 +1,10 @@
 """The paper's evaluation as code: experiments and figures as data, claims as checks, a report."""
 
-from projbandits.paper.checks import Claim, Condition, Verdict
 from projbandits.paper.claims import CLAIMS
 from projbandits.paper.experiments import Experiment
 from projbandits.paper.figures import FIGURES, Figure
 from projbandits.paper.reproduce import QUICK, Reproduction, reproduce
+from projbandits.paper.verdicts import Claim, Condition, Verdict
 
 __all__ = [
     "CLAIMS",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from projbandits.paper import experiments as e
-from projbandits.paper.checks import (
+from projbandits.paper.verdicts import (
     BEYOND,
     STEADY,
     Claim,
@@ -159,7 +159,7 @@ CLAIMS = (
         text="GENTRY's mean regret at alpha 1 stays sublinear far beyond the paper's horizon.",
         source=BEYOND,
         experiments=(e.LONG,),
-        conditions=grows(e.LONG, LONG_1, most=STEADY),  # what the start cost is nothing by then
+        conditions=grows(e.LONG, LONG_1, most=STEADY),  # the start costs nothing by then
         remark="Theorem 1 promises log n only for an alpha above its threshold. Below it a share "
         "of trials settles on a wrong arm and explores too rarely to leave it; at 10,000 steps "
         "that tail is still small beside the cost of the start.",

@@ -19,7 +19,7 @@ HORIZON = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """A problem, the strategies that meet it, and how long and how often they do.
+    """A problem, the strategies that meet it, and the number and length of the trials.
 
     Parameters
     ----------
@@ -32,11 +32,11 @@ class Experiment:
     trials, horizon : float
         Multiples of the trials and the horizon asked for.
     curve : bool
-        Whether the way there is shown, or the last step alone.
+        Whether the whole curve is recorded, or the last step alone.
     convex : bool
         Whether it is played on convex sets.
     cost : float
-        About how many seconds it takes at full size; only the progress bar looks at it.
+        About how many seconds it takes at full size; only the progress bar uses it.
     """
 
     name: str
@@ -57,11 +57,11 @@ class Experiment:
         return max(round(self.horizon * asked), 1)
 
     def checkpoints(self, horizon: int) -> NDArray[np.int64]:
-        """Return the steps to record: on both kinds of axis, or the last alone."""
+        """Return the steps to record: spread over both kinds of axis, or the last alone."""
         if not self.curve:
             return np.array([horizon])
         spread = np.concatenate([np.geomspace(1, horizon, 61), np.linspace(0, horizon, 51)[1:]])
-        return np.unique(np.rint(spread).astype(np.int64))
+        return np.unique(np.clip(np.rint(spread), 1, horizon).astype(np.int64))
 
 
 def _sweep(

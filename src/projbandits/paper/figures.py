@@ -8,8 +8,8 @@ from typing import Any
 
 from projbandits import plots
 from projbandits.paper import experiments as e
-from projbandits.paper.checks import Results, thresholds
 from projbandits.paper.experiments import Experiment
+from projbandits.paper.verdicts import Results, thresholds
 
 Drawing = Callable[[Results, str], Any]
 
@@ -27,7 +27,7 @@ class Figure:
     experiments : tuple of Experiment
         What it is drawn from.
     draw : callable
-        From the results of the experiments, by name, and the title to the figure.
+        Takes the results of the experiments, by name, and the title; returns the figure.
     """
 
     title: str
@@ -138,7 +138,7 @@ FIGURES = {
         draw=_pair(e.SETTING_C),
     ),
     "fig-wine": Figure(
-        title="White wines: 200 a trial, one protected feature",
+        title="White wines: 200 per trial, one protected feature",
         caption="Mean projection regret, and the share of trials that found a wine of the highest "
         "rating. Ratings are not linear in the features, so every linear strategy keeps a linear "
         "part. Features are standardised and noise of 0.5 is added; the table of claims has the "
@@ -150,7 +150,7 @@ FIGURES = {
     "fig-long": Figure(
         title="GENTRY in setting a, a hundred thousand times longer",
         caption="Left: mean projection regret, with both axes logarithmic. A share of trials "
-        "settles on a wrong arm, and where alpha is small they explore too rarely to leave it: "
+        "settles on a wrong arm, and if alpha is small they explore too rarely to leave it: "
         "the mean goes on growing. Middle: the median trial has long found the best arm. Right: "
         "the share of these worlds whose threshold in Theorem 1 lies below an alpha.",
         experiments=(e.LONG,),
@@ -174,7 +174,7 @@ FIGURES = {
     "fig-return": Figure(
         title="What chasing the return costs, and what ignoring it costs",
         caption="The same trials of setting a by projection regret (left) and by return regret "
-        "(right). Who chases the return pays in projection; who aims at the projection gives up "
+        "(right). Chasing the return costs projection reward; aiming at the projection gives up "
         "return, which is the price of leaving the corruption out.",
         experiments=(e.SETTING_A,),
         draw=_returns,

@@ -24,7 +24,7 @@ PACKAGES = ("numpy", "scipy", "numba", "pandas", "pyarrow", "matplotlib")
 
 @contextmanager
 def opened(path: str | os.PathLike[str], settings: dict[str, int]) -> Iterator[Folder]:
-    """Lend the folder of a reproduction, and keep other runs out of it meanwhile."""
+    """Yield the folder of a reproduction, and keep other runs out of it meanwhile."""
     with locked(Path(path), "out") as held:
         folder = Folder(path, settings)
         for place in (folder.path, folder.path / "data"):
@@ -97,7 +97,7 @@ class Folder:
     def keep(self, name: str, result: Result) -> None:
         """Write the result of a finished experiment and forget its parts.
 
-        Its table comes first: what is killed in between is done again.
+        The table comes first, so that a run killed in between is done again.
         """
         table = result.summary().to_csv(lineterminator="\n").encode()
         self.write(f"data/{name}.csv", table)
@@ -118,7 +118,7 @@ class Folder:
         return target
 
     def check_room(self, needed: int) -> None:
-        """Raise unless the disk has so many bytes left."""
+        """Raise unless the disk has `needed` bytes free."""
         free = shutil.disk_usage(self.path).free
         if free < needed:
             raise OSError(
@@ -147,5 +147,5 @@ def environment() -> str:
 
 
 def _ours(file: Path) -> bool:
-    """Tell whether a run that was killed at its very beginning may have left a file."""
+    """Tell whether a file may be left over from a run killed at its very start."""
     return file.name.startswith(UNFINISHED)

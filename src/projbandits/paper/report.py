@@ -11,7 +11,10 @@ from typing import Any
 
 import pandas as pd
 
-from projbandits.paper.checks import (
+from projbandits.paper.experiments import Experiment
+from projbandits.paper.figures import FIGURES
+from projbandits.paper.folder import Folder
+from projbandits.paper.verdicts import (
     BEYOND,
     FAILS,
     HOLDS,
@@ -20,9 +23,6 @@ from projbandits.paper.checks import (
     Condition,
     Verdict,
 )
-from projbandits.paper.experiments import Experiment
-from projbandits.paper.figures import FIGURES
-from projbandits.paper.folder import Folder
 from projbandits.results import Result
 from projbandits.statistics import Estimate
 
@@ -190,7 +190,7 @@ def _figure(name: str, picture: bytes, results: Mapping[str, Result]) -> str:
 
 
 def _summary(experiment: Experiment, result: Result) -> str:
-    """Return the numbers of an experiment, with differences to the first strategy if it is one."""
+    """Return the numbers of an experiment, for curves with differences from the first strategy."""
     frame = result.summary()
     paired = result.paired().to_dict("index")
     head = ["strategy", "mean", "95 % interval", "median", "90th percentile", "return regret"]
@@ -252,7 +252,7 @@ def _method(results: Mapping[str, Result], folder: Folder) -> str:
         "worlds. Each trial has random streams of its own, spawned from the seed, so "
         "these numbers do not depend on the machine's number of cores. Seconds are wall time, "
         "compilation of kernels included.</p>"
-        f"<p>Again with <code>projbandits reproduce {sizes}</code>. "
+        f"<p>Run it again with <code>projbandits reproduce {sizes}</code>. "
         "The data behind each figure is in <code>data/</code> as Parquet, and the figures are "
         "beside this report as PNG and PDF.</p>"
     )

@@ -17,24 +17,34 @@ from typing import Any
 import numpy as np
 
 from projbandits import plots
-from projbandits._checks import did_you_mean, integer
-from projbandits.paper.checks import Claim, Verdict
+from projbandits._checks import LARGEST_SEED, did_you_mean, integer, short
 from projbandits.paper.claims import CLAIMS
 from projbandits.paper.experiments import ALPHA_INFINITE, HORIZON, SMOOTH, TRIALS, Experiment
 from projbandits.paper.figures import FIGURES
 from projbandits.paper.folder import Folder, opened
 from projbandits.paper.report import render
+from projbandits.paper.verdicts import Claim, Verdict
 from projbandits.problems import Problem
 from projbandits.results import Result
-from projbandits.simulation import simulate
+from projbandits.simulation import prepare, simulate
 from projbandits.simulation.progress import Part, Progress
-from projbandits.simulation.spec import identities
+from projbandits.simulation.request import identities
 
 QUICK = {"trials": 20, "horizon": 500}
-"""A size that shows the way in seconds; most verdicts are undecided at it."""
+"""A size that finishes in seconds; most verdicts are undecided at it."""
 
 BYTES = 40
-"""About what a number of a trial's curves takes on disk, counted generously."""
+"""A generous estimate of the bytes that one number of a trial's curves takes on disk."""
+
+
+COMPILE = """
+import os, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()
+from projbandits.paper.reproduce import compile_convex
+compile_convex()
+os._exit(0)
+"""
+"""Compiles ahead; its input ends with the process that asked for it, and it ends with its input."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +56,7 @@ class Reproduction:
     results : dict of str to Result
         By experiment.
     verdicts : dict of Claim to Verdict
-        For every claim that the results can tell about.
+        For every claim that the results cover.
     out, report : Path
         The folder and the report in it.
     """
@@ -81,7 +91,7 @@ def reproduce(
     executor : concurrent.futures.Executor, optional
         Where to run; threads of this process by default.
     progress : bool
-        Show a progress bar, where the output is a terminal.
+        Show a progress bar if the output is a terminal.
 
     Examples
     --------
@@ -96,13 +106,13 @@ def reproduce(
     for name in chosen:
         if name not in FIGURES:
             raise ValueError(
-                f"figure must be one of {', '.join(FIGURES)}; got {name!r}"
+                f"figure must be one of {', '.join(FIGURES)}; got {short(name)}"
                 f"{did_you_mean(name, FIGURES)}"
             )
     settings = {
         "trials": integer("trials", trials, least=1),
         "horizon": integer("horizon", horizon, least=1),
-        "seed": integer("seed", seed, least=0),
+        "seed": integer("seed", seed, least=0, most=LARGEST_SEED),
     }
     with opened(out, settings) as folder:
         return _reproduced(folder, chosen, executor, progress)
@@ -114,17 +124,19 @@ def _reproduced(
     results = _finished(folder)
     experiments = _needed(chosen)
     left = [experiment for experiment in experiments if experiment.name not in results]
-    problems = {x.name: x.problem() for x in left}  # what is not installed is told now
+    problems = {x.name: x.problem() for x in left}  # fails now if data is not installed
+    for experiment in left:  # and so does what is too large
+        prepare(problems[experiment.name], **_arguments(experiment, folder.settings))
     folder.check_room(sum(_size(experiment, folder.settings) for experiment in left))
     pictures: dict[str, bytes] = {}
-    left.sort(key=lambda x: x.convex)  # while others run, kernels for these are compiled
+    left.sort(key=lambda x: x.convex)  # last: their kernels are compiled meanwhile
     with (
         Progress(sum(x.cost for x in left), shown=progress, text="", unit="") as bar,
         _compiled_ahead(any(x.convex for x in left) and not left[0].convex) as compiled,
     ):
         for experiment in left:
             if experiment.convex:
-                _draw(folder, results, pictures)  # what there is, rather than wait
+                _draw(folder, results, pictures)  # rather than wait idly
                 compiled()
             bar.say(f"{_figure_of(experiment, chosen)}: {experiment.name}")
             problem = problems[experiment.name]
@@ -144,17 +156,16 @@ def _reproduced(
 
 @contextmanager
 def _compiled_ahead(wanted: bool) -> Iterator[Callable[[], object]]:
-    """Compile the kernels of convex sets in another process; yield what waits for it.
+    """Compile the kernels of convex sets in another process; yield a function that waits for it.
 
-    Compilation takes one core of a process, however many it has, and what it made is kept on disk.
-    If it fails here, it will be done, or fail, where the kernels are used.
+    Compilation uses one core of a process, however many it has, and its result is cached on disk.
+    If it fails here, it is tried again when the kernels are used.
     """
     if not wanted:
         yield lambda: None
         return
-    code = "from projbandits.paper.reproduce import compile_convex; compile_convex()"
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen([sys.executable, "-c", code], stdout=quiet, stderr=quiet) as other:
+    command, quiet = [sys.executable, "-c", COMPILE], subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet) as other:
         try:
             yield other.wait
         finally:
@@ -190,7 +201,7 @@ def _finished(folder: Folder) -> dict[str, Result]:
 
 
 def _is_of(result: Result, experiment: Experiment, settings: dict[str, int]) -> bool:
-    """Tell whether a result is what an experiment would be, run now with these settings."""
+    """Tell whether a result is that of an experiment as it would run now with these settings."""
     horizon = experiment.horizon_of(settings["horizon"])
     return (
         result.identities == identities(experiment.problem(), experiment.strategies)
@@ -217,19 +228,14 @@ def _run(
     executor: Executor | None,
     bar: Progress,
 ) -> Result:
-    trials = experiment.trials_of(folder.settings["trials"])
-    horizon = experiment.horizon_of(folder.settings["horizon"])
-    steps = trials * len(experiment.strategies) * horizon
+    arguments = _arguments(experiment, folder.settings)
+    steps = arguments["trials"] * len(experiment.strategies) * arguments["horizon"]
     start = time.perf_counter()
     try:
         result = simulate(
             problem,
-            experiment.strategies,
-            trials=trials,
-            horizon=horizon,
-            seed=folder.settings["seed"],
+            **arguments,
             executor=executor,
-            checkpoints=experiment.checkpoints(horizon),
             store=folder.store(experiment.name),
             progress=Part(bar, experiment.cost / steps),
         )
@@ -239,6 +245,18 @@ def _run(
     return result
 
 
+def _arguments(experiment: Experiment, settings: dict[str, int]) -> dict[str, Any]:
+    steps = experiment.horizon_of(settings["horizon"])
+    horizon = integer(f"horizon of {experiment.name}", steps, least=1)
+    return {
+        "strategies": experiment.strategies,
+        "trials": experiment.trials_of(settings["trials"]),
+        "horizon": horizon,
+        "seed": settings["seed"],
+        "checkpoints": experiment.checkpoints(horizon),
+    }
+
+
 def _draw(folder: Folder, results: dict[str, Result], pictures: dict[str, bytes]) -> None:
     """Write every figure that the results suffice for, and add its picture if it is new."""
     for name, figure in FIGURES.items():
@@ -246,7 +264,7 @@ def _draw(folder: Folder, results: dict[str, Result], pictures: dict[str, bytes]
         if known and name not in pictures:
             drawn = figure.draw(results, figure.title)
             pictures[name] = _image(drawn, "png")
-            drawn.set_layout_engine("none")  # laid out by now, which took half of the time
+            drawn.set_layout_engine("none")  # laid out already, which takes half of the time
             folder.write(f"{name}.png", pictures[name])
             folder.write(f"{name}.pdf", _image(drawn, "pdf"))
             plots.close(drawn)

@@ -56,7 +56,7 @@ def audit(found: Audit) -> Figure:
     left[0].set_xlim(0, max(1.0, *np.nan_to_num([*changes.values()])))
     left[0].set_xlabel("changed with another protected part")
     _bars(left[1], [*costs], {"": [*costs.values()]})
-    left[1].set_xlabel(f"return given up a decision ({value['return given up']:.2g} in all)")
+    left[1].set_xlabel(f"return given up per decision ({value['return given up']:.2g} in all)")
     if pieces:
         kinds = {"linear fit": found.proxies["r2"], "with squares": found.proxies["r2_squares"]}
         _bars(left[2], pieces, kinds, share=True)
@@ -67,7 +67,7 @@ def audit(found: Audit) -> Figure:
 
 
 def _bars(ax: Axes, labels: list[str], kinds: dict[str, Any], *, share: bool = False) -> None:
-    """Draw horizontal bars, the first on top, each with its number; the unknown has no bar."""
+    """Draw horizontal bars, the first on top, each with its number; an unknown value has no bar."""
     places, width = np.arange(len(labels)), 0.8 / len(kinds)
     for i, (kind, values) in enumerate(kinds.items()):
         at = places + width * (i - (len(kinds) - 1) / 2)
@@ -107,7 +107,7 @@ def _shares(ax: Axes, groups: pd.DataFrame) -> None:
 
 
 def _finish_rows(ax: Axes, *, share: bool) -> None:
-    """Give rows the style of all figures; what runs along them is read off vertical lines."""
+    """Give rows the style of all figures; values along them are read off vertical lines."""
     finish(ax)
     ax.grid(visible=False, axis="y")
     ax.grid(axis="x", color="0.9", linewidth=0.6)

@@ -93,7 +93,7 @@ def found_best(result: Result, ax: Axes | None = None, *, level: float = 0.95) -
     """Draw the share of trials that found the best arm, over time.
 
     A trial has found it when a best arm was played in more than 90 % of the last 200 steps; the
-    curves begin where there have been so many.
+    curves begin at step 200.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def thresholds(
 def panels(
     drawings: Sequence[Callable[[Axes], Any]], *, title: str = "", shared_legend: bool = True
 ) -> Figure:
-    """Draw side by side, each drawing on axes of its own; one legend for all if they share it.
+    """Draw several plots side by side, each on its own axes; one legend for all if they share it.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def panels(
 
 
 def runs(curves: Mapping[str, Array], ax: Axes | None = None, *, level: float = 0.95) -> Axes:
-    """Draw the mean over repeated runs of what went on step by step, with confidence bands.
+    """Draw the mean over repeated runs at each step, with confidence bands.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def runs(curves: Mapping[str, Array], ax: Axes | None = None, *, level: float = 
 
 
 def figure_pair(result: Result, *, title: str = "", level: float = 0.95) -> Figure:
-    """Draw regret and, on finitely many arms, the share that found the best arm, side by side.
+    """Draw regret and, on finitely many arms, the share that found the best arm.
 
     Examples
     --------
@@ -315,10 +315,11 @@ def _statistic(quantile: float | None) -> str:
 
 
 def _errorbar(ax: Axes, rows: pd.DataFrame, parameter: str, family: str, i: int) -> None:
+    mean, low, high = (rows[name].to_numpy() for name in ("mean", "low", "high"))
     ax.errorbar(
         rows[parameter],
-        rows["mean"],
-        yerr=[rows["mean"] - rows["low"], rows["high"] - rows["mean"]],
+        mean,
+        yerr=np.array([mean - low, high - mean]),
         **look(i),
         marker=MARKERS[i % len(MARKERS)],
         markersize=4,

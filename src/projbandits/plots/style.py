@@ -55,7 +55,7 @@ def close(figure: Figure) -> None:
 
 
 def look(i: int) -> dict[str, Any]:
-    """Return colour and line of the i-th curve; the pair repeats only after 64."""
+    """Return the colour and line of the i-th curve; pairs repeat only after 64."""
     n = len(COLOURS)
     return {"color": COLOURS[i % n], "linestyle": LINES[(i + i // n) % n]}
 
@@ -70,5 +70,5 @@ def new_axes(ax: Axes | None) -> Axes:
 
 
 def thousands(value: float, _: float) -> str:
-    """Return a number with separators, as a formatter of axes does."""
+    """Return a number with thousands separators, as a formatter for axes."""
     return f"{value:,.0f}" if value >= 10 or value == round(value) else f"{value:g}"

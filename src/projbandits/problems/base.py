@@ -14,6 +14,9 @@ from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.problems.noise import Noise
 from projbandits.subspace import Subspace
 
+NOTHING = 1e-12
+"""If P_U theta is below this, relative to theta, it is round-off and theta lies outside of U."""
+
 
 @dataclass(frozen=True, eq=False)
 class World:
@@ -31,7 +34,7 @@ class World:
     noise : Noise
         How a return scatters around its mean.
     theta : ndarray of shape (d,), optional
-        The parameter.
+        The parameter. P_U theta must not be zero (Assumption 1): there would be nothing to learn.
     returns, rewards : ndarray of shape (K,), optional
         The mean return and the projection reward of each arm.
 
@@ -62,8 +65,14 @@ class World:
             if self.returns is not None or self.rewards is not None:
                 raise ValueError("theta and returns, rewards exclude each other, got both")
             object.__setattr__(self, "theta", real_vector("theta", self.theta, self.arms.d))
+            wanted = self.subspace.matrix @ self._theta
+            if np.abs(wanted).max() <= NOTHING * np.abs(self._theta).max():
+                raise ValueError(
+                    "theta must have a part in the subspace (Assumption 1), got one with P_U theta "
+                    "= 0, where every arm is best: give theta such a part, or pass returns and "
+                    "rewards instead"
+                )
             if isinstance(self.arms, FiniteArms):
-                wanted = self.subspace.matrix @ self._theta
                 object.__setattr__(self, "arm_returns", self.arms.scores(self._theta))
                 object.__setattr__(self, "arm_rewards", self.arms.scores(wanted))
         else:

@@ -67,7 +67,7 @@ def instance(
     columns = decision_set.columns if isinstance(decision_set, FiniteArms) else None
     named: Any = theta
     if columns is not None and hasattr(named, "reindex"):
-        theta = named.reindex(list(columns))  # a named theta goes by name
+        theta = named.reindex(list(columns))  # a named theta is matched by name
     return Instance(
         World(
             decision_set,
@@ -84,5 +84,5 @@ def _short_name(world: World) -> str:
     """Return a short name of the numbers in a world, so that other numbers have another label."""
     try:
         return identity((world.arms, world.subspace, world.theta, world.returns, world.rewards))[:8]
-    except UnknownIdentityError:  # a set of one's own; where identity matters, this is raised
+    except UnknownIdentityError:  # a set of the user's own; whatever needs an identity raises
         return "unknown"

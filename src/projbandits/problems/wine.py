@@ -58,7 +58,7 @@ class Wine:
         object.__setattr__(self, "checksum", _checksum(_file(self.path).read_bytes()))
 
     def __identity__(self) -> tuple[Any, ...]:
-        # What is in the file counts, not where it lies.
+        # The file's content counts, not its location.
         return self.checksum, self.arms, self.noise, self.scale
 
     def world(self, rng: np.random.Generator) -> World:

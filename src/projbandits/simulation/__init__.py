@@ -1,6 +1,6 @@
 """Simulation: one entry, several engines with one meaning."""
 
-from projbandits.simulation.simulate import simulate
+from projbandits.simulation.simulate import prepare, simulate
 from projbandits.strategies import CompiledRule
 
-__all__ = ["CompiledRule", "simulate"]
+__all__ = ["CompiledRule", "prepare", "simulate"]

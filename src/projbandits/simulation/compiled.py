@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import lambertw
 
 from projbandits._checks import Array
-from projbandits.arms import Ball, Box, ConvexSet, Ellipsoid, EntropyBall, FiniteArms
-from projbandits.problems import Bernoulli, Gaussian, Uniform, World
-from projbandits.results import FOUND_BEST_SHARE, FOUND_BEST_WINDOW
-from projbandits.simulation.records import Record
-from projbandits.simulation.rules import EFFECTS, loop_of
-from projbandits.simulation.tables import Tables
+from projbandits.arms import ConvexSet, FiniteArms
+from projbandits.problems import World
+from projbandits.simulation.arrays import Arrays, ConvexWorld
 from projbandits.strategies import CompiledRule, LinearStrategy, Strategy
 from projbandits.strategies.effects import RATIOS, Effects
-from projbandits.strategies.ids import DRAWS
+from projbandits.strategies.information import DRAWS
 from projbandits.strategies.rule import overridden
 
-NOISES = (Gaussian, Uniform, Bernoulli)
 LARGEST = 1e8
-"""V^-1 loses this many times the round-off when the square of an arm exceeds the ridge so often."""
-SETS = (FiniteArms, EntropyBall, Ball, Ellipsoid, Box)
+"""How many times a squared arm may exceed the ridge: V^-1 magnifies round-off by that much."""
 LEARNING = ("init", "update", "learnt", "aim")
-"""What the loops do as `LinearStrategy` does it, whoever offers the rule."""
+"""The methods that the loops do as `LinearStrategy` does, whatever the rule."""
 
 
 def why_not(world: World, strategy: Strategy) -> str | None:
@@ -52,10 +48,14 @@ def why_not(world: World, strategy: Strategy) -> str | None:
 
 
 def why_not_here(world: World, strategy: LinearStrategy) -> str | None:
-    """Return why it cannot serve in this world, where it can in another of the same problem."""
+    """Return why it cannot serve this world, though it may serve others of the problem, or None."""
+    from projbandits.simulation.kernels.common import NOISES
+    from projbandits.simulation.kernels.support import REGIONS
+
     if type(world.noise) not in NOISES:
-        return f"it knows Gaussian, uniform and Bernoulli noise, not {world.noise!r}"
-    if type(world.arms) not in SETS:
+        known = ", ".join(kind.__name__ for kind in NOISES)
+        return f"it knows the noises {known}, not {world.noise!r}"
+    if type(world.arms) is not FiniteArms and type(world.arms) not in REGIONS:
         return f"it has no compiled support points for {type(world.arms).__name__}"
     if world.arms.longest**2 > LARGEST * strategy.ridge:
         return (
@@ -74,102 +74,90 @@ def rule_of(strategy: LinearStrategy, world: World, horizon: int) -> CompiledRul
     return rule
 
 
+@lru_cache(maxsize=64)
+def loop_of(kernel: Callable[..., Any] | str, kind: str) -> Any:
+    """Return the compiled loop around a rule.
+
+    Parameters
+    ----------
+    kernel : callable or str
+        The rule, or the file and the name of one of the library's own.
+    kind : {"finite", "effects", "convex"}
+        The kind of world it is played in.
+    """
+    from projbandits.simulation.kernels.loops import stranger_loop
+
+    if isinstance(kernel, str):
+        family, _, name = kernel.partition(".")
+        return import_module(f"projbandits.simulation.kernels.{family}").LOOPS[name][kind]
+    return stranger_loop(kernel, kind)
+
+
 def run(
     world: World,
-    tables: Tables | None,
+    arrays: Arrays | None,
     strategy: LinearStrategy,
-    checkpoints: NDArray[np.int64],
+    steps: NDArray[np.int64],
     horizon: int,
     stop: NDArray[np.uint8],
     noise_rng: np.random.Generator,
     strategy_rng: np.random.Generator,
-) -> Record:
-    """Return what one strategy did in one world, exactly as the reference engine would.
+) -> Array:
+    """Return what `reference.run` returns: regrets and best plays of one strategy in one world.
 
-    If another thread raises the flag `stop`, it ends soon and what it returns means nothing.
+    If another thread raises the flag `stop`, it ends early and what it returns is meaningless.
     """
+    from projbandits.simulation.kernels.tally import begin_tally
+
     rule = rule_of(strategy, world, horizon)
     assert rule is not None  # see `why_not`
-    noise = NOISES.index(type(world.noise)), world.noise.scale, noise_rng, strategy_rng
-    if tables is not None:
-        return _run_finite(tables, strategy, rule, noise, checkpoints, horizon, stop)
-    return _run_convex(world, strategy, rule, noise, checkpoints, horizon, stop)
-
-
-def _run_finite(
-    tables: Tables,
-    strategy: LinearStrategy,
-    rule: CompiledRule,
-    noise: tuple[Any, ...],
-    checkpoints: NDArray[np.int64],
-    horizon: int,
-    stop: NDArray[np.uint8],
-) -> Record:
-    out = np.empty((3, len(checkpoints)))
+    tally = begin_tally(steps)
+    randomness = noise_rng, strategy_rng
+    if arrays is None:
+        loop, begin = loop_of(rule.kernel, "convex"), _convex(world, strategy, rule)
+        loop(*begin, tally, _convex_world(world), *randomness, horizon, stop)
+        return tally.out
     effects = strategy.arm_effects is not None
-    begin = _with_effects if effects else _without_effects
-    wrong = np.zeros(2, np.int64)
-    share = loop_of(rule.kernel, "effects" if effects else "finite")(
-        *begin(tables, strategy, rule),
-        np.zeros(FOUND_BEST_WINDOW, np.bool_),
-        wrong,
-        tables.means,
-        tables.gaps,
-        tables.return_gaps,
-        tables.is_best,
-        *noise,
-        checkpoints,
-        horizon,
-        stop,
-        out,
-    )
+    begin = (_with_effects if effects else _without_effects)(arrays, strategy, rule)
+    loop, wrong = loop_of(rule.kernel, "effects" if effects else "finite"), np.zeros(2, np.int64)
+    loop(*begin, tally, wrong, arrays.truth, *randomness, horizon, stop)
     if wrong[0] > 0:
         raise ValueError(
-            f"{strategy!r} must choose a row from 0 to {len(tables.means) - 1}, its compiled rule "
+            f"{strategy!r} must choose a row from 0 to {arrays.arms.size - 1}, its compiled rule "
             f"returned {wrong[1]} at step {wrong[0]}"
         )
-    return Record(out[0], out[1], out[2], bool(share > FOUND_BEST_SHARE))
+    return tally.out
 
 
 def _without_effects(
-    tables: Tables, strategy: LinearStrategy, rule: CompiledRule
+    arrays: Arrays, strategy: LinearStrategy, rule: CompiledRule
 ) -> tuple[Any, ...]:
-    """Return the belief that `kernels.steps` begins with, and room to work in."""
-    from projbandits.simulation.kernels.steps import finite_view
+    """Return the belief that `finite_steps` begins with, and room to work in."""
+    from projbandits.simulation.kernels.finite_loop import finite_view
 
-    learn, aim = _features(tables, strategy)
+    learn, aim = _features(arrays, strategy)
     K, d = learn[0].shape
-    B = tables.world.subspace.basis if rule.inside else np.empty((d, 0))
-    basis = tables.basis(rule.basis)
+    B = arrays.world.subspace.basis if rule.inside else np.empty((d, 0))
+    basis = arrays.basis(rule.basis)
     view = finite_view(strategy.ridge, learn, aim, basis, rule.parameters, rule.plan, B)
     return view, np.empty((2, d)), np.empty(K), rule.widths, learn is aim
 
 
-def _with_effects(tables: Tables, strategy: LinearStrategy, rule: CompiledRule) -> tuple[Any, ...]:
-    """Return the belief that `kernels.effects` begins with, and room to work in."""
-    from projbandits.simulation.kernels.effects import effect_view
+def _with_effects(arrays: Arrays, strategy: LinearStrategy, rule: CompiledRule) -> tuple[Any, ...]:
+    """Return the belief that `effect_steps` begins with, and room to work in."""
+    from projbandits.simulation.kernels.effects_loop import effect_view
 
-    learn, aim = _features(tables, strategy)
-    K, d = learn[0].shape
+    learn, aim = _features(arrays, strategy)
+    d = arrays.arms.d
     tau, sigma = strategy.known_scales
     prior = Effects.prior(learn[0], strategy.ridge, tau, sigma)
-    basis = tables.basis(rule.basis)
+    scales = prior.penalty, prior.ratio, prior.noise
+    basis = arrays.basis(rule.basis)
     return (
-        effect_view(
-            prior.penalty,
-            prior.ratio,
-            prior.noise,
-            learn,
-            aim[1],
-            basis,
-            rule.parameters,
-            EFFECTS.index(str(rule.kernel)),
-        ),
+        effect_view(*scales, learn, aim, basis, rule.parameters, rule.plan),
         strategy.ridge,
         -1.0 if tau is None else tau,
         0.0 if sigma is None else sigma,
-        np.zeros(K),
-        np.zeros(K),
         np.empty((3, d)),
         np.empty((d, d)),
         np.empty((2, len(RATIOS))),
@@ -177,76 +165,45 @@ def _with_effects(tables: Tables, strategy: LinearStrategy, rule: CompiledRule) 
 
 
 def _features(
-    tables: Tables, strategy: LinearStrategy
+    arrays: Arrays, strategy: LinearStrategy
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """Return the arms as they are learnt on and as they are aimed at, with their transposes."""
-    learn = tables.whole if strategy.learns_on == "arm" else tables.projected
-    aim = tables.whole if strategy.aims_at == "return" else tables.projected
+    learn = arrays.whole if strategy.learns_on == "arm" else arrays.projected
+    aim = arrays.whole if strategy.aims_at == "return" else arrays.projected
     return learn, aim
 
 
-def _run_convex(
-    world: World,
-    strategy: LinearStrategy,
-    rule: CompiledRule,
-    noise: tuple[Any, ...],
-    checkpoints: NDArray[np.int64],
-    horizon: int,
-    stop: NDArray[np.uint8],
-) -> Record:
-    from projbandits.simulation.kernels.convex import convex_view
+def _convex(world: World, strategy: LinearStrategy, rule: CompiledRule) -> tuple[Any, ...]:
+    """Return the belief that `convex_steps` begins with, and room to work in."""
+    from projbandits.simulation.kernels.convex_loop import convex_view
+    from projbandits.simulation.kernels.support import REGIONS
 
-    assert isinstance(world.arms, ConvexSet)
-    assert world.theta is not None
-    out = np.empty((2, len(checkpoints)))
-    learns_whole, aims_whole = strategy.learns_on == "arm", strategy.aims_at == "return"
     arms = world.arms
+    assert isinstance(arms, ConvexSet)
+    learns_whole, aims_whole = strategy.learns_on == "arm", strategy.aims_at == "return"
     view = convex_view(
         aims_whole,
         strategy.ridge,
         arms.basis(rule.basis),
         arms.spanning_points,
-        _region(arms),
+        REGIONS[type(arms)](arms),
         rule.parameters,
         rule.plan,
         world.subspace,
         1 + DRAWS + arms.rank if rule.inside else 0,
     )
-    loop_of(rule.kernel, "convex")(
-        view,
-        np.empty((4, arms.d)),
-        learns_whole,
-        aims_whole,
+    return view, np.empty((4, arms.d)), learns_whole, aims_whole
+
+
+def _convex_world(world: World) -> ConvexWorld:
+    from projbandits.simulation.kernels.common import NOISES
+
+    assert world.theta is not None
+    return ConvexWorld(
         world.theta,
         world.subspace.project(world.theta),
         world.best_return,
         world.best_reward,
-        *noise,
-        checkpoints,
-        horizon,
-        stop,
-        out,
+        NOISES[type(world.noise)],
+        world.noise.scale,
     )
-    return Record(out[0], out[1], None, None)
-
-
-def _region(arms: ConvexSet) -> Any:
-    from projbandits.simulation.kernels import support
-
-    d = arms.d
-    none, no_axes, room = np.zeros(d), np.zeros((d, d)), np.empty((2, d))
-    if isinstance(arms, EntropyBall):
-        most = 1.0 + lambertw(arms.bound + (d - 1) / math.e).real
-        roots = np.full(len(arms.spanning_points) + 1, most)
-        return support.Region(support.ENTROPY, arms.bound, none, none, no_axes, most, roots, room)
-    if isinstance(arms, Ball):
-        return support.Region(
-            support.BALL, arms.radius, arms.center, none, no_axes, 0.0, none, room
-        )
-    if isinstance(arms, Ellipsoid):
-        axes = np.array(arms.axes, order="C")
-        return support.Region(
-            support.ELLIPSOID, 0.0, arms.center, arms.lengths, axes, 0.0, none, room
-        )
-    assert isinstance(arms, Box)
-    return support.Region(support.BOX, 0.0, arms.lower, arms.upper, no_axes, 0.0, none, room)

@@ -12,18 +12,18 @@ from projbandits._checks import one_of
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.problems import World
 from projbandits.simulation import compiled, events, reference
-from projbandits.simulation.records import Record
-from projbandits.simulation.spec import Spec
+from projbandits.simulation.arrays import Arrays
+from projbandits.simulation.records import Questions, Records
+from projbandits.simulation.request import Spec
 from projbandits.simulation.streams import stream
-from projbandits.simulation.tables import Tables
 from projbandits.strategies import LinearStrategy, Strategy
 from projbandits.strategies.greedy import EpsilonGreedy
 
 FASTEST_FIRST: dict[str, ModuleType] = {"events": events, "compiled": compiled}
 ENGINES = ("auto", *FASTEST_FIRST, "reference")
 BATCH = 100_000
-"""A batch has worlds of about so many features of arms in all: what small worlds gain, large ones
-would pay for in memory."""
+"""About how many features of arms a batch of worlds holds in all: batching speeds up small worlds,
+and would only cost memory with large ones."""
 
 
 def choose(engine: str, world: World, strategy: Strategy) -> str:
@@ -49,8 +49,10 @@ def _refusal(engine: str, strategy: Strategy, reason: str, remedy: str) -> Value
     return ValueError(f"engine {engine!r} cannot run {strategy!r} here: {reason}; {remedy}")
 
 
-def batches(spec: Spec, trials: Iterable[int]) -> Iterator[dict[int, World]]:
-    """Yield the worlds of some trials, together where neighbours are of one shape and small."""
+def batches(
+    spec: Spec, trials: Iterable[int], *, single: bool = False
+) -> Iterator[dict[int, World]]:
+    """Yield the worlds of some trials, batching neighbours that are small and of one shape."""
     methods = {s.basis for s in spec.strategies if isinstance(s, EpsilonGreedy)}
     batch: dict[int, World] = {}
     shape: tuple[int, ...] = ()
@@ -62,7 +64,7 @@ def batches(spec: Spec, trials: Iterable[int]) -> Iterator[dict[int, World]]:
             yield batch
             batch = {}
         if not batch:
-            shape, room = found, BATCH
+            shape, room = found, 0 if single else BATCH
         batch[trial] = world
         room -= int(world.arms.d * min(world.arms.size, BATCH))
     yield batch
@@ -74,33 +76,35 @@ def _shape(arms: DecisionSet, methods: set[str]) -> tuple[int, ...]:
     return (*arms.vectors.shape, *(len(arms.basis_rows(method)) for method in methods))
 
 
-def play(spec: Spec, batch: dict[int, World], stop: NDArray[np.uint8]) -> Iterator[list[Record]]:
+def play(spec: Spec, batch: dict[int, World], stop: NDArray[np.uint8]) -> Iterator[Records]:
     """Yield what each strategy did in a batch of worlds; a raised stop flag cuts it short."""
-    tables: dict[int, Tables] = {}
+    questions = Questions(spec.steps, spec.horizon)
+    arrays: dict[int, Arrays] = {}
     if "compiled" in spec.engines:
-        tables = {i: Tables(w) for i, w in batch.items() if isinstance(w.arms, FiniteArms)}
+        arrays = {i: Arrays(w) for i, w in batch.items() if isinstance(w.arms, FiniteArms)}
+    finite = all(world.arm_rewards is not None for world in batch.values())
     for strategy, engine in zip(spec.strategies, spec.engines, strict=True):
         if stop[0]:
             return
         for world in batch.values() if engine != "reference" else ():
-            # Chosen by the first world; another may be of another kind.
+            # The engine was chosen by the first world; this one may be of another kind.
             reason = FASTEST_FIRST[engine].why_not_here(world, strategy)
             if reason is not None:
                 raise _refusal(engine, strategy, reason, "use engine='reference'")
         if engine == "events":
             assert isinstance(strategy, EpsilonGreedy)
-            yield events.run(batch, strategy, spec.steps, spec.horizon, spec.seed, stop)[0]
+            answers, _ = events.run(batch, strategy, questions.steps, spec.seed, stop)
+            yield questions.records(answers, finite=finite)
             continue
-        records = []
+        outs = []
         for trial, world in batch.items():
             if stop[0]:
                 return
             streams = (stream(spec.seed, trial, purpose) for purpose in ("noise", "strategy"))
-            size = spec.steps, spec.horizon
+            size = questions.steps, spec.horizon
             if engine == "reference":
-                records.append(reference.run(world, strategy, *size, *streams))
+                outs.append(reference.run(world, strategy, *size, *streams))
             else:
                 assert isinstance(strategy, LinearStrategy)
-                table = tables.get(trial)
-                records.append(compiled.run(world, table, strategy, *size, stop, *streams))
-        yield records
+                outs.append(compiled.run(world, arrays.get(trial), strategy, *size, stop, *streams))
+        yield questions.records(np.array(outs), finite=finite)

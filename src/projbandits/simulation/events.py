@@ -1,7 +1,7 @@
 """The event engine: exact simulation that visits only the steps that decide something.
 
-It serves epsilon_t-greedy strategies on finitely many arms with Gaussian noise. Within a stretch of
-one arm everything believed moves along one line, so the stretch is drawn at once; see
+It serves epsilon_t-greedy strategies on finitely many arms with Gaussian noise. While one arm is
+pulled the belief moves along a line, so the whole stretch is drawn at once; see
 docs/event-engine.md.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,19 +19,19 @@ from projbandits._checks import Array
 from projbandits.arms import FiniteArms
 from projbandits.problems import Gaussian, World
 from projbandits.problems.base import are_best
-from projbandits.results import FOUND_BEST_SHARE, FOUND_BEST_WINDOW
 from projbandits.simulation import compiled
-from projbandits.simulation.records import Record
+from projbandits.simulation.arrays import FiniteWorld
 from projbandits.simulation.streams import key, stream
 from projbandits.strategies import Strategy
-from projbandits.strategies.greedy import EpsilonGreedy, epsilons
+from projbandits.strategies.greedy import EpsilonGreedy
+from projbandits.strategies.rule import over_steps
 
 CHECKED_STEPS = 1_000_000
-"""A user's schedule is checked at every step up to here, beyond only where it is asked."""
+"""A user's schedule is checked at every step up to this one, and beyond it where it is used."""
 
 
 class Trace(NamedTuple):
-    """What trials came to: each arm's pulls and their total return, and the belief at the end."""
+    """How trials ended: each arm's pulls and their total return, and the final belief."""
 
     pulls: NDArray[np.int64]
     totals: Array
@@ -54,7 +53,7 @@ def why_not(world: World, strategy: Strategy) -> str | None:
 
 
 def why_not_here(world: World, strategy: EpsilonGreedy) -> str | None:
-    """Return why it cannot serve in this world, where it can in another of the same problem."""
+    """Return why it cannot serve this world, though it may serve others of the problem, or None."""
     if (reason := compiled.why_not_here(world, strategy)) is not None:
         return reason
     if type(world.arms) is not FiniteArms:
@@ -69,20 +68,19 @@ def why_not_here(world: World, strategy: EpsilonGreedy) -> str | None:
 def run(
     batch: dict[int, World],
     strategy: EpsilonGreedy,
-    checkpoints: NDArray[np.int64],
-    horizon: int,
+    steps: NDArray[np.int64],
     seed: int,
     stop: NDArray[np.uint8],
-) -> tuple[list[Record], Trace]:
-    """Return what one strategy did in the worlds of some trials, and what it believed at the end.
+) -> tuple[Array, Trace]:
+    """Return regrets and best plays of one strategy in the worlds of some trials, and the trace.
 
     The worlds are of one shape: one call of the kernel plays them all, and other threads go on
-    meanwhile. If one of them raises the flag `stop`, it ends soon and what it returns means
-    nothing.
+    meanwhile. If one of them raises the flag `stop`, it ends early and what it returns is
+    meaningless.
     """
-    from projbandits.simulation.kernels.events import events
+    from projbandits.simulation.kernels.event_loop import events
 
-    worlds = batch.values()
+    worlds, horizon = batch.values(), int(steps[-1])
     arms = [world.arms for world in worlds if isinstance(world.arms, FiniteArms)]
     whole = np.array([a.vectors for a in arms])
     projected = whole @ np.array([world.subspace.matrix for world in worlds])
@@ -92,63 +90,37 @@ def run(
     (n, K, d), k = whole.shape, basis.shape[1]
     epsilon = strategy.epsilon_for(k, finite=True)
     if not isinstance(epsilon, schedules.Power):
-        # Thinning asks for few of the values; the others must be sound for it to be exact.
-        epsilons(strategy, k, K, min(horizon, CHECKED_STEPS))
-    scale, exponent, drawn = _schedule(epsilon, horizon, seed, batch, stop)
-    steps, at, ends, before, lengths = _questions(checkpoints.tobytes(), horizon)
-    out = np.zeros((n, 3, len(steps)))  # not empty: numbers even where it is cut short
+        # Thinning uses few of the values, but is exact only if the others are sound too.
+        over_steps(strategy.epsilon_for, k, True, horizon=min(horizon, CHECKED_STEPS))
+    schedule, drawn = _schedule(epsilon, horizon, seed, batch, stop)
+    out = np.zeros((n, 3, len(steps)))  # not empty: numbers even if it is cut short
     trace = Trace(
         np.empty((n, K), np.int64), np.empty((n, K)), np.empty((n, d, d)), np.empty((n, d))
+    )
+    truth = FiniteWorld(
+        means,
+        rewards.max(axis=1, keepdims=True) - rewards,
+        means.max(axis=1, keepdims=True) - means,
+        are_best(rewards),
+        0,
+        np.array([world.noise.scale for world in worlds]),
     )
     events(
         strategy.ridge,
         whole if strategy.learns_on == "arm" else projected,
         np.array((whole if strategy.aims_at == "return" else projected).swapaxes(1, 2), order="C"),
-        basis,
-        scale,
-        exponent,
+        schedule,
         drawn,
-        means,
-        rewards.max(axis=1, keepdims=True) - rewards,
-        means.max(axis=1, keepdims=True) - means,
-        are_best(rewards),
-        np.array([world.noise.scale for world in worlds]),
+        basis,
+        truth,
         key(seed),
         np.array(list(batch)),
         steps,
-        stop,
         out,
-        *trace,
+        trace,
+        stop,
     )
-    plays = np.concatenate([np.zeros((n, 1)), out[:, 2]], axis=1)
-    shares = (plays[:, ends] - plays[:, before]) / lengths
-    regret, return_regret = out[:, 0, at], out[:, 1, at]
-    found = (shares[:, -1] > FOUND_BEST_SHARE).tolist()
-    records = [
-        Record(*one) for one in zip(regret, return_regret, shares[:, :-1], found, strict=True)
-    ]
-    return records, trace
-
-
-@lru_cache(maxsize=16)
-def _questions(checkpoints: bytes, horizon: int) -> tuple[NDArray[np.int64], ...]:
-    """Return the steps to ask the kernel about, and where to find the answers.
-
-    They are the checkpoints, the horizon, and where the window before each of them begins. The
-    counts at the ends and before the windows are looked up in the counts with a 0 put in front.
-    """
-    asked = np.frombuffer(checkpoints, dtype=np.int64)
-    last = np.append(asked, horizon)
-    first = np.maximum(last - FOUND_BEST_WINDOW, 0)
-    steps = np.unique(np.concatenate([last, first[first > 0]]))
-    ends = np.searchsorted(steps, last) + 1
-    return (
-        steps,
-        np.searchsorted(steps, asked),
-        ends,
-        np.searchsorted(steps, first, "right"),
-        last - first,
-    )
+    return out, trace
 
 
 def _schedule(
@@ -157,15 +129,16 @@ def _schedule(
     seed: int,
     trials: Collection[int],
     stop: NDArray[np.uint8],
-) -> tuple[float, float, NDArray[np.int64]]:
-    """Return a named schedule as numbers, or the exploring steps of another, a row a trial."""
+) -> tuple[tuple[float, float], NDArray[np.int64]]:
+    """Return a named schedule as numbers, or another's exploring steps, one row per trial."""
     if isinstance(epsilon, schedules.Power):
-        return epsilon.alpha * epsilon.k, epsilon.exponent, np.empty((len(trials), 0), np.int64)
+        power = epsilon.alpha * epsilon.k, epsilon.exponent
+        return power, np.empty((len(trials), 0), np.int64)
     rows = [_exploring_steps(epsilon, horizon, stream(seed, i, "strategy"), stop) for i in trials]
     drawn = np.full((len(rows), max(map(len, rows))), horizon + 1)
     for row, steps in zip(drawn, rows, strict=True):
         row[: len(steps)] = steps
-    return 0.0, -1.0, drawn
+    return (0.0, -1.0), drawn
 
 
 def _exploring_steps(

@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 
 class Bar(Protocol):
-    """What a simulation tells of its progress."""
+    """Where a simulation reports its progress."""
 
     @property
     def visible(self) -> bool:
-        """Whether anybody sees it."""
+        """Whether anyone sees it."""
         ...
 
     def note(self, text: str) -> None:
@@ -24,7 +24,7 @@ class Bar(Protocol):
 
 
 class Progress:
-    """A bar that is drawn if it is to be shown and the output is a terminal.
+    """A bar that is drawn if it is wanted and the output is a terminal.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Part:
     whole : Progress
         The bar.
     scale : float
-        What one simulated step counts there.
+        How much one simulated step adds to it.
     """
 
     def __init__(self, whole: Progress, scale: float) -> None:

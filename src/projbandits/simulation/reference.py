@@ -8,24 +8,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from projbandits._checks import Array
 from projbandits.problems import World
-from projbandits.simulation.records import Record, best_shares
 from projbandits.strategies import Strategy
 
 
 def run(
     world: World,
     strategy: Strategy,
-    checkpoints: NDArray[np.int64],
+    steps: NDArray[np.int64],
     horizon: int,
     noise_rng: np.random.Generator,
     strategy_rng: np.random.Generator,
-) -> Record:
-    """Return what one strategy did in one world."""
+) -> Array:
+    """Return regret, return regret and plays of a best arm up to some steps, in one world."""
     finite, K = world.arm_rewards is not None, world.arms.size
-    gaps = np.empty(horizon)
-    return_gaps = np.empty(horizon)
-    was_best = np.zeros(horizon, dtype=np.bool_)
+    costs = np.zeros((3, horizon))
 
     state = strategy.init(world.arms, world.subspace)
     for t in range(horizon):
@@ -38,14 +36,7 @@ def run(
         mean = world.mean_return(arm)
         state = strategy.update(state, arm, world.noise.observe(mean, noise_rng))
 
-        gaps[t] = world.best_reward - world.reward(arm)
-        return_gaps[t] = world.best_return - mean
-        was_best[t] = finite and world.is_best[arm.index]
-
-    shares, found = best_shares(was_best, checkpoints)
-    return Record(
-        regret=np.cumsum(gaps)[checkpoints - 1],
-        return_regret=np.cumsum(return_gaps)[checkpoints - 1],
-        best_share=shares if finite else None,
-        found_best=found if finite else None,
-    )
+        costs[0, t] = world.best_reward - world.reward(arm)
+        costs[1, t] = world.best_return - mean
+        costs[2, t] = finite and world.is_best[arm.index]
+    return np.asarray(np.cumsum(costs, axis=1)[:, steps - 1])

@@ -13,18 +13,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from projbandits._checks import integer
+from projbandits._checks import LARGEST_SEED, integer
 from projbandits._identity import UnknownIdentityError
 from projbandits.problems import Problem
 from projbandits.results import Result
 from projbandits.simulation import engines, executors
+from projbandits.simulation.memory import check_memory
 from projbandits.simulation.progress import Bar, Progress
-from projbandits.simulation.records import Record, stacked
-from projbandits.simulation.spec import Spec, checked_steps, checked_strategies
+from projbandits.simulation.records import Records
+from projbandits.simulation.request import Spec, checked_steps, checked_strategies
 from projbandits.simulation.store import Store
 from projbandits.simulation.streams import stream
 from projbandits.strategies import Strategy
-from projbandits.strategies.greedy import forget_schedules
+from projbandits.strategies.rule import over_steps
 
 
 def simulate(
@@ -62,11 +63,11 @@ def simulate(
         The steps to record, increasing, from 1 to the horizon. By default about 200 of them,
         spread evenly on both a linear and a logarithmic axis.
     progress : bool or Bar
-        Show a progress bar, where the output is a terminal; or tell one of your own.
+        Show a progress bar if the output is a terminal, or report to one of your own.
     store : path, optional
         A folder to keep finished trials in. The same call again continues where it stopped,
         however it was stopped. A folder that another run is writing to, or that holds another
-        simulation, is refused: other numbers or code make another one, whatever the labels.
+        simulation, is refused; other numbers or code make it another, whatever the labels.
 
     Returns
     -------
@@ -80,20 +81,17 @@ def simulate(
     >>> result.strategies, result.regret.shape
     (('GENTRY()', 'UE()'), (2, 3, 2))
     """
-    if not isinstance(problem, Problem) or isinstance(problem, type):
-        raise TypeError(
-            f"problem must be a problem, such as pb.problems.random_arms(), got {problem!r}"
-        )
-    chosen = checked_strategies(strategies)
-    trials = integer("trials", trials, least=1)
-    horizon = integer("horizon", horizon, least=1)
-    seed = secrets.randbits(64) if seed is None else integer("seed", seed, least=0)
-    steps = checked_steps(checkpoints, horizon)
-    world = problem.world(stream(seed, 0, "world"))
-    names = tuple(engines.choose(engine, world, strategy) for strategy in chosen)
-    spec = Spec(problem, chosen, names, trials, horizon, seed, steps)
-    total = trials * len(chosen) * horizon
-    forget_schedules()
+    spec = prepare(
+        problem,
+        strategies,
+        trials=trials,
+        horizon=horizon,
+        seed=seed,
+        engine=engine,
+        checkpoints=checkpoints,
+    )
+    total = spec.trials * len(spec.strategies) * spec.horizon
+    over_steps.cache_clear()  # what a schedule refers to may have changed since the last call
     with (
         nullcontext() if store is None else Store(store, spec) as kept,
         Progress(total, shown=progress)
@@ -105,6 +103,35 @@ def simulate(
     return _result(spec, records, known)
 
 
+def prepare(
+    problem: Problem,
+    strategies: Strategy | Iterable[Strategy],
+    *,
+    trials: int,
+    horizon: int,
+    seed: int | None = 0,
+    engine: str = "auto",
+    checkpoints: npt.ArrayLike | None = None,
+) -> Spec:
+    """Return what `simulate` is asked for, or raise if it is sure to fail."""
+    if not isinstance(problem, Problem) or isinstance(problem, type):
+        raise TypeError(
+            f"problem must be a problem, such as pb.problems.random_arms(), got {problem!r}"
+        )
+    chosen = checked_strategies(strategies)
+    trials = integer("trials", trials, least=1)
+    horizon = integer("horizon", horizon, least=1)
+    if seed is None:
+        seed = secrets.randbits(64)
+    seed = integer("seed", seed, least=0, most=LARGEST_SEED)
+    steps = checked_steps(checkpoints, horizon)
+    world = problem.world(stream(seed, 0, "world"))
+    names = tuple(engines.choose(engine, world, strategy) for strategy in chosen)
+    spec = Spec(problem, chosen, names, trials, horizon, seed, steps)
+    check_memory(spec)
+    return spec
+
+
 def _known_identities(spec: Spec) -> tuple[str, ...]:
     try:
         return spec.identities
@@ -112,10 +139,10 @@ def _known_identities(spec: Spec) -> tuple[str, ...]:
         return ()
 
 
-def _result(spec: Spec, records: list[list[Record]], known: tuple[str, ...]) -> Result:
+def _result(spec: Spec, records: list[Records], known: tuple[str, ...]) -> Result:
     def gather(name: str) -> Any:
-        array = stacked(records, name)
-        return None if array is None else array.swapaxes(0, 1)
+        found = [getattr(of_one, name) for of_one in records]
+        return None if found[0] is None else np.array(found)
 
     return Result(
         strategies=spec.labels,

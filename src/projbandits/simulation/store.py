@@ -1,32 +1,34 @@
 """A folder that keeps what is finished, so that long work can be interrupted and continued.
 
-It holds `manifest.json`, which says what is simulated, and a Parquet part for each finished chunk
-of trials, which says so too. Every file appears whole or not at all, and carries a checksum.
+It holds `manifest.json`, which says what is simulated, and for each finished chunk of trials a
+Parquet part, which repeats it. Every file appears whole or not at all, and carries a checksum.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from projbandits._checks import short
 from projbandits._files import UNFINISHED, read_json, remove_leftovers, write_json
 from projbandits._identity import UnknownIdentityError
 from projbandits._locks import locked, unwritable
 from projbandits._parquet import UNREADABLE, read_table, write_table
 from projbandits._version import __version__
-from projbandits.simulation.records import Record, stacked
-from projbandits.simulation.spec import Spec
+from projbandits.simulation.records import Records
+from projbandits.simulation.request import Spec
 
 FORMAT = 2
 ARRAYS = ("regret", "return_regret", "best_share")
 
 
 class Store:
-    """The finished chunks of one simulation, for as long as the store is entered.
+    """The finished chunks of one simulation, locked against other runs while it is entered.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ class Store:
         try:
             self.about = _about(spec)
         except UnknownIdentityError as error:
-            raise ValueError(f"store could not know this simulation again: {error}") from error
+            raise ValueError(f"store could not recognise this simulation later: {error}") from error
         self.trials = spec.trials
 
     def __enter__(self) -> Store:
@@ -84,18 +86,19 @@ class Store:
             except OSError as error:
                 raise unwritable("store", self.path, error) from error
 
-    def finished(self, chunks: list[range]) -> dict[range, list[list[Record]]]:
+    def finished(self, chunks: Iterable[range]) -> dict[range, list[Records]]:
         """Return the records of those chunks that are finished."""
         return {chunk: self._read(chunk) for chunk in chunks if self._part(chunk).exists()}
 
-    def keep(self, chunk: range, records: list[list[Record]]) -> None:
+    def keep(self, chunk: range, records: list[Records]) -> None:
         """Write a finished chunk."""
         import pyarrow as pa
 
-        arrays = {name: stacked(records, name) for name in ARRAYS}
-        columns = {name: array.ravel() for name, array in arrays.items() if array is not None}
-        found_best = [[record.found_best for record in trial] for trial in records]
-        about = {**self._about_part(chunk), "found_best": found_best}
+        columns: dict[str, Any] = {}
+        for name in ARRAYS if records[0].best_share is not None else ARRAYS[:2]:
+            columns[name] = np.concatenate([getattr(of_one, name).ravel() for of_one in records])
+        found = [None if one.found_best is None else one.found_best.tolist() for one in records]
+        about = {**self._about_part(chunk), "found_best": found}
         try:
             write_table(self._part(chunk), pa.table(columns), about)
         except OSError as error:  # it may have been removed meanwhile
@@ -105,27 +108,21 @@ class Store:
         return self.path / f"part-{chunk[0]:09d}-{chunk[-1]:09d}.parquet"
 
     def _about_part(self, chunk: range) -> dict[str, Any]:
-        shape = [len(chunk), len(self.about["strategies"]), len(self.about["checkpoints"])]
+        shape = [len(self.about["strategies"]), len(chunk), len(self.about["checkpoints"])]
         return {**self.about, "trials": [chunk[0], chunk[-1]], "shape": shape}
 
-    def _read(self, chunk: range) -> list[list[Record]]:
+    def _read(self, chunk: range) -> list[Records]:
         try:
             table, about, verified = read_table(self._part(chunk))
             difference = _difference(about, self._about_part(chunk))
             if difference is not None or not verified:
                 raise ValueError(f"is of another run: {difference or 'it has no checksum'}")
             shape = about["shape"]
-            regret, returns = (np.reshape(table[n].to_numpy(), shape) for n in ARRAYS[:2])
-            found, shares = about["found_best"], np.full(shape[:2], None)
-            if ARRAYS[2] in table.column_names:
-                shares = np.reshape(table[ARRAYS[2]].to_numpy(), shape)
-            return [
-                [
-                    Record(regret[i, j], returns[i, j], shares[i, j], found[i][j])
-                    for j in range(shape[1])
-                ]
-                for i in range(shape[0])
-            ]
+            arrays = [np.reshape(table[n].to_numpy(), shape) for n in table.column_names]
+            found = [None if best is None else np.array(best) for best in about["found_best"]]
+            if len(arrays) == 2:  # no share of best plays where arms are infinitely many
+                arrays.append(np.full(shape[:1], None))
+            return [Records(*one) for one in zip(*arrays, found, strict=True)]
         except UNREADABLE as error:
             raise ValueError(
                 f"store has a part that cannot be read: {str(self._part(chunk))!r} {error}; delete "
@@ -160,10 +157,5 @@ def _difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
                 x for x, one, other in zip(labels, there, value, strict=True) if one != other
             )
             return f"its {label} has the same label, but other numbers or other code"
-        return f"its {name} is {_short(there)}, not {_short(value)}"
+        return f"its {name} is {short(there, 200)}, not {short(value, 200)}"
     return None
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 200 else text[:197] + "..."

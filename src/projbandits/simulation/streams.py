@@ -1,7 +1,7 @@
 """Random streams: each trial has its own, one for each purpose.
 
 They are spawned from the seed by trial and purpose alone, so a result does not depend on how many
-trials are asked for, on the strategies beside, or on who runs them in what order; and every
+trials are asked for, on the other strategies, or on where and in what order they run; and every
 strategy meets the same worlds, so differences between strategies are paired.
 """
 

@@ -47,7 +47,7 @@ def workers(threads: int | None = None, cluster: str | None = None) -> Iterator[
             "of a cluster are set where its workers are started"
         )
     if threads is not None:
-        with ThreadPoolExecutor(integer("threads", threads, least=1)) as executor:
+        with ThreadPoolExecutor(integer("threads", threads, least=1, most=1024)) as executor:
             yield executor
     elif cluster is not None:
         with _dask(cluster) as executor:
@@ -72,8 +72,8 @@ def _dask(address: str) -> Iterator[Executor]:
         except (OSError, ValueError) as error:
             made.put(error)
 
-    # In a thread that may be left behind: where something accepts the connection but never speaks,
-    # the client's own time-out does not end its waiting.
+    # In a thread that may be left behind: if something accepts the connection but never answers,
+    # the client's own time-out does not end its wait.
     Thread(target=connect, daemon=True).start()
     try:
         client = made.get(timeout=TIMEOUT + 1)

@@ -8,7 +8,7 @@ from projbandits.strategies.improvement import EIIDS, EIRatio
 from projbandits.strategies.rule import CompiledRule
 from projbandits.strategies.thompson import ProjectedTS
 
-__all__ = [
+__all__: list[str] = [
     "CURSE",
     "EIIDS",
     "GENTRY",

@@ -11,6 +11,7 @@ import dataclasses
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,12 +19,13 @@ import numpy as np
 from projbandits._checks import Array, positive
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.ridge import Ridge
-from projbandits.strategies.belief import Belief
-from projbandits.strategies.effects import Effects
+from projbandits.strategies.belief import Belief, LinearBelief
+from projbandits.strategies.documented import with_inherited_parameters
+from projbandits.strategies.effects import EffectBelief, Effects
 from projbandits.subspace import Subspace
 
 LAST = ("ridge", "arm_effects")
-"""Fields of every strategy, which stand behind its own in a label."""
+"""Fields that every strategy has; a label shows them last."""
 
 
 class State(NamedTuple):
@@ -38,20 +40,23 @@ class State(NamedTuple):
     projection : ndarray of shape (d, d)
         P_U.
     effects : Effects, optional
-        What is known of each arm's own effect, where a strategy asks for it.
+        What is known of each arm's own effect, if the strategy models it.
+    plan : optional
+        What the strategy prepared before the first step; see `LinearStrategy.plan`.
     """
 
     step: int
     ridge: Ridge
     projection: Array
     effects: Effects | None = None
+    plan: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
     """What a strategy chose, and the probability with which it chose it.
 
-    The probability is nan where a strategy cannot tell it.
+    The probability is nan if the strategy cannot compute it.
 
     Examples
     --------
@@ -103,8 +108,9 @@ class LinearStrategy(ABC):
     ridge : float
         lambda, the weight of the L2 penalty.
     arm_effects : float, "auto" or None
-        tau, the standard deviation of what an arm has beyond its features, which then counts as
-        wanted; "auto" estimates it as data arrives. Finitely many arms only, the same at each step.
+        tau, the standard deviation of an arm's own effect beyond its features, which then counts as
+        wanted; "auto" estimates it as data arrives. Needs finitely many arms, the same at each
+        step; see docs/strategies.md.
     """
 
     ridge: float = 1.0
@@ -112,6 +118,9 @@ class LinearStrategy(ABC):
 
     learns_on: ClassVar[Literal["arm", "projection"]]
     aims_at: ClassVar[Literal["projection", "return"]]
+
+    def __init_subclass__(cls) -> None:
+        cls.__doc__ = with_inherited_parameters(cls)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ridge", positive("ridge", self.ridge))
@@ -129,13 +138,18 @@ class LinearStrategy(ABC):
         """Return the state before the first step."""
         columns = arms.columns if isinstance(arms, FiniteArms) else None
         subspace.check_fits(arms.d, columns)
-        state = State(1, Ridge.prior(arms.d, self.ridge), subspace.matrix)
+        plan = self.plan(arms, subspace)
+        state = State(1, Ridge.prior(arms.d, self.ridge), subspace.matrix, plan=plan)
         if self.arm_effects is None:
             return state
         if not isinstance(arms, FiniteArms):
             raise ValueError(f"arm_effects needs finitely many arms, got {arms!r}: leave it out")
         learnt = self.learnt(state, arms.vectors)
         return state._replace(effects=Effects.prior(learnt, self.ridge, *self.known_scales))
+
+    def plan(self, arms: DecisionSet, subspace: Subspace) -> Any:
+        """Return what the strategy prepares once per trial, such as a design or a table."""
+        return None
 
     @abstractmethod
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
@@ -160,32 +174,24 @@ class LinearStrategy(ABC):
 
     @property
     def known_scales(self) -> tuple[float | None, float | None]:
-        """The scales tau and sigma, where they are known."""
+        """The scales tau and sigma, each None if unknown."""
         tau = None if isinstance(self.arm_effects, str) else self.arm_effects
         return tau, getattr(self, "noise", None)
 
     def learnt(self, state: State, X: Array) -> Array:
-        """Return an arm, or each row of X, as it is learnt on."""
+        """Return the features of X, one arm or one per row, that the strategy learns on."""
         return X if self.learns_on == "arm" else np.einsum("...i,ij->...j", X, state.projection)
 
-    def effect_belief(self, state: State, X: Array) -> Belief:
-        """Return what is believed of all arms, the rows of X, where arms have effects."""
-        assert state.effects is not None
-        if not np.array_equal(self.learnt(state, X), state.effects.features):
-            raise ValueError(
-                f"arm_effects needs the same arms at every step, got {len(X)} after "
-                f"{len(state.effects.pulls)}, or others: leave it out, or offer all in their order"
-            )
-        return state.effects.belief(
-            X if self.aims_at == "return" else np.einsum("ij,jk->ik", X, state.projection)
-        )
+    def belief(self, state: State) -> Belief:
+        """Return what the strategy believes about the arms."""
+        wanted = state.projection if self.aims_at == "projection" else None
+        if state.effects is not None:
+            return EffectBelief(state.effects, partial(self.learnt, state), wanted)
+        return LinearBelief(state.ridge, self.aim(state), wanted, self.known_scales[1])
 
     def greedy(self, state: State, arms: DecisionSet) -> Arm:
         """Return the arm that is best by the estimate; ties go to the lowest index."""
-        if state.effects is None:
-            return arms.best(self.aim(state))
-        assert isinstance(arms, FiniteArms)
-        return arms.arm(int(self.effect_belief(state, arms.vectors).mean.argmax()))
+        return self.belief(state).best(arms)
 
     def aim(self, state: State) -> Array:
         """Return the direction whose inner product with an arm estimates what is wanted.
@@ -206,5 +212,5 @@ class LinearStrategy(ABC):
 
 
 def _text(value: Any) -> str:
-    """Return a field as it stands in a label; a function goes by its name."""
+    """Return the text of a field in a label; a function is shown by its name."""
     return getattr(value, "__qualname__", None) or repr(value)

@@ -10,9 +10,9 @@ import numpy as np
 from projbandits._checks import one_of, positive
 from projbandits.arms import DecisionSet
 from projbandits.strategies.base import State
-from projbandits.strategies.belief import Belief
-from projbandits.strategies.ids import InformationDirected, Prospect, first_largest
+from projbandits.strategies.belief import Moments
 from projbandits.strategies.improvement import deviations, return_variance
+from projbandits.strategies.information import InformationDirected, Prospect, first_largest
 from projbandits.strategies.rule import CompiledRule
 from projbandits.subspace import Subspace
 
@@ -21,26 +21,26 @@ CERTAIN = 1 - 1e-12
 """A squared correlation above this is rounding: a return always has noise of its own."""
 
 
-def directed(belief: Belief, radius: float) -> Prospect:
+def directed(moments: Moments, radius: float) -> Prospect:
     """Return gaps from a confidence radius, and information along the widest plausible difference.
 
-    With s_y the standard deviation of what is wanted of y beyond the greedy arm h, delta is the
-    largest mean_y - mean_h + radius s_y; of the y for which that is not negative, w is the one
-    with the largest s_y. The information of z is -log(1 - the squared correlation of w - h with
-    the return of z), twice what a pull of z tells of w - h.
+    With s_y the standard deviation of y's lead over the greedy arm h, delta is the largest
+    mean_y - mean_h + radius s_y. Among the y for which that is not negative, w is the one with the
+    largest s_y. The information of z is -log(1 - the squared correlation of w - h with the return
+    of z), twice what a pull of z tells about w - h.
     """
-    h = int(belief.mean.argmax())
-    behind = belief.mean[h] - belief.mean
-    beyond = belief.target - belief.target[h]
-    s = deviations(belief, beyond, beyond @ belief.covariance, h)
+    h = int(moments.mean.argmax())
+    behind = moments.mean[h] - moments.mean
+    beyond = moments.target - moments.target[h]
+    s = deviations(moments, beyond, beyond @ moments.covariance, h)
     above = radius * s - behind
     w = first_largest(np.where(above >= 0, s, 0.0))
     info = np.zeros(len(s))
     if s[w] > 0:
-        covariance = belief.seen @ (belief.covariance @ beyond[w])
-        covariance[w] += belief.own[w]
-        covariance[h] -= belief.own[h]
-        correlation = covariance**2 / (s[w] ** 2 * return_variance(belief))
+        covariance = moments.seen @ (moments.covariance @ beyond[w])
+        covariance[w] += moments.own[w]
+        covariance[h] -= moments.own[h]
+        correlation = covariance**2 / (s[w] ** 2 * return_variance(moments))
         info = -np.log1p(-np.minimum(correlation, CERTAIN))
     return Prospect(h, float(above.max()) + behind, info)
 
@@ -53,16 +53,10 @@ class DirectedIDS(InformationDirected):
     ----------
     radius : {"practical", "published"}
         How many standard deviations a difference is taken to reach: sqrt(log(t) / 2), or
-        sqrt(4 log t + log det V - d log lambda) + sqrt(lambda) bound / sigma, which is what the
-        guarantee needs (at confidence 1 - 1/t^2) and far too wide in practice.
+        sqrt(4 log t + log det V - d log lambda) + sqrt(lambda) bound / sigma, which the
+        guarantee needs (at confidence 1 - 1/t^2), though it is far too wide in practice.
     bound : float
         A bound on |theta|, for the published radius.
-    noise : float, optional
-        sigma, the standard deviation of the noise; by default estimated, on the high side.
-    ridge : float
-        lambda, the weight of the L2 penalty.
-    arm_effects : float, "auto" or None
-        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
 
     Examples
     --------
@@ -92,12 +86,14 @@ class DirectedIDS(InformationDirected):
         ridge = state.ridge
         grown = -2 * float(np.log(np.diag(ridge.root)).sum()) - ridge.d * math.log(ridge.penalty)
         wide = math.sqrt(4 * log_t + max(grown, 0.0))  # below 0 it is rounding
-        return wide + math.sqrt(ridge.penalty) * self.bound / self.sigma(state)
+        return wide + math.sqrt(ridge.penalty) * self.bound / self.belief(state).noise
 
-    def prospect(self, state: State, belief: Belief) -> Prospect:
+    def prospect(self, state: State, moments: Moments) -> Prospect:
         """Return the gap and the information of each arm."""
-        return directed(belief, self.reach(state))
+        return directed(moments, self.reach(state))
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does."""
-        return self.rule_of("directed", arms, self.bound if self.radius == "published" else 0.0)
+        return self.rule_of(
+            "directed.directed", arms, self.bound if self.radius == "published" else 0.0
+        )

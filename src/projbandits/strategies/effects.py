@@ -17,6 +17,7 @@ At rho = 0 this is `Ridge`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -25,40 +26,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
-from projbandits.strategies.belief import Belief
-from projbandits.strategies.noise import CAUTION as HIGH
-from projbandits.strategies.noise import LEAST_FREE
+from projbandits.arms import Arm, DecisionSet, FiniteArms
+from projbandits.ridge import LEAST_FREE, NOISE_MARGIN
+from projbandits.strategies.belief import Moments, wanted_rows
 
 RATIOS = np.concatenate([[0.0], np.geomspace(0.05, 100.0, 25)])
-"""The values of tau / sigma that are weighed against each other."""
+"""The candidate values of tau / sigma."""
 
 PRIOR = RATIOS / (1.0 + RATIOS**2)
 PRIOR[0] = PRIOR[1]
-"""How likely each is beforehand: a half-Cauchy distribution, as RATIOS are even on a log scale."""
+"""The prior weight of each: half-Cauchy, given that RATIOS are evenly spaced on a log scale."""
 
-CAUTION, LEAN = 0.75, 0.84
-"""The estimate of tau is `CAUTION` times this quantile of its posterior distribution.
+TAU_FACTOR, TAU_QUANTILE = 0.75, 0.84
+"""The estimate of tau is this factor times this quantile of its posterior distribution.
 
-While few arms have been tried that leans high, so as not to settle early; later it asks for a
-little less exploration than the likelihood does.
+While few arms have been tried it errs high, so as not to settle early; later it asks for a little
+less exploration than the likelihood does.
 """
 
-LOOSER = 0.1
-"""How much looser than usual theta is held back where arms have effects.
+PENALTY_FACTOR = 0.1
+"""Factor applied to the ridge penalty when arm effects are modelled.
 
-What is common to all arms (a rating of six) may be many times the noise, and a belief that is sure
-of the contrary does not look at arms that it has not tried. So the penalty is at most this much of
-the ridge, and of the one at which features alone would explain returns as large as those seen.
+What all arms share (a rating of six) may be many times the noise, and a belief that rules this out
+never tries new arms. So the penalty is at most this factor times the ridge, and times the penalty
+at which features alone would explain returns as large as those seen.
 """
 
-LEAST = 1e-8
-"""The least penalty, against the squared length of the features: V^-1 must keep half its digits."""
+LEAST_PENALTY = 1e-8
+"""The least penalty per squared length of the features: V^-1 must keep half its digits."""
 
 ROUNDS = 9
-"""How often sigma is estimated anew where tau is known."""
+"""How many times sigma is re-estimated when tau is known."""
 
 TINY = 1e-12
-"""What is left of the squares when everything is explained is round-off."""
+"""Unexplained squares below this share of all squares are round-off."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +73,9 @@ class Effects:
     ridge : float
         The ridge of the strategy.
     penalty : float
-        lambda; see `LOOSER`.
+        lambda; see `PENALTY_FACTOR`.
     pulls, sums : ndarray of shape (K,)
-        How often each arm was pulled, and the sum of what it returned.
+        How often each arm was pulled, and the sum of its returns.
     squares : float
         The sum of the squares of all returns.
     ratio : float
@@ -96,16 +97,16 @@ class Effects:
     def prior(
         cls, features: Array, ridge: float, effect: float | None, noise: float | None
     ) -> Effects:
-        """Return what is known before any observation, with tau and sigma where they are known."""
+        """Return what is known before any observation, with tau and sigma if they are given."""
         K = len(features)
         sigma = 1.0 if noise is None else noise
-        ratio = leaning(np.ones(len(RATIOS))) if effect is None else effect / sigma
+        ratio = tau_estimate(np.ones(len(RATIOS))) if effect is None else effect / sigma
         pulls, sums = np.zeros(K, np.int64), np.zeros(K)
-        return cls(features, ridge, LOOSER * ridge, pulls, sums, 0.0, ratio**2, sigma)
+        return cls(features, ridge, PENALTY_FACTOR * ridge, pulls, sums, 0.0, ratio**2, sigma)
 
     @property
     def refit_due(self) -> bool:
-        """Whether tau and sigma are to be estimated anew: seldom, and at steps that double."""
+        """Whether to re-estimate tau and sigma: after 1, 2, 3, 4, 6, 8, 12, ... observations."""
         n = self.n
         top = 1 << (n.bit_length() - 1) if n else 0
         return n > 0 and n in (top, top + top // 2)
@@ -124,12 +125,12 @@ class Effects:
 
     def __reduce__(self) -> tuple[Any, ...]:
         kept = (getattr(self, field.name) for field in fields(self))
-        return Effects, tuple(kept)  # what follows from them is not kept
+        return Effects, tuple(kept)  # without what is cached
 
     def _solved(self, ratios: Array) -> tuple[Array, Array, Array]:
         """Return Q with Q Q^T = V^-1, Q^T V theta-hat, and log det V, at each rho.
 
-        From the rows of which V is the sum of squares, not from V.
+        From the rows whose squares sum to V, as V itself has fewer digits.
         """
         seen = self.pulls > 0
         n, s, f = self.pulls[seen], self.sums[seen], self.features[seen]
@@ -150,13 +151,13 @@ class Effects:
         Q, target, _ = (part[0] for part in self._solved(np.array([self.ratio])))
         return Q @ Q.T, Q @ target
 
-    def belief(self, aims: Array) -> Belief:
-        """Return the belief about <a_i, theta> + b_i, with a_i the rows of `aims`."""
+    def moments(self, aims: Array) -> Moments:
+        """Return the moments of <a_i, theta> + b_i, with a_i the rows of `aims`."""
         inverse, theta = self._linear
         weight: Array = np.asarray(1.0 / (1.0 + self.pulls * self.ratio), dtype=np.float64)
         shrink = self.pulls * self.ratio * weight
         unexplained = self.sums - self.pulls * np.einsum("ij,j->i", self.features, theta)
-        return Belief(
+        return Moments(
             mean=np.einsum("ij,j->i", aims, theta) + self.ratio * weight * unexplained,
             target=aims - shrink[:, None] * self.features,
             seen=weight[:, None] * self.features,
@@ -168,9 +169,9 @@ class Effects:
     def likelihood(self, ratios: Array, noise: float | None = None) -> tuple[Array, Array]:
         """Return sigma^2, on the high side, and the log-likelihood at each value of rho.
 
-        The variance is what is not explained over the number of free observations, with a standard
-        error added, as in `strategies.noise`. The likelihood is that of the returns with theta and
-        the effects integrated out, up to a constant, at its best variance or at the given noise.
+        The variance is the unexplained squares over the free observations, with a standard
+        error added, as in `Ridge.cautious_noise`. The likelihood is that of the returns with theta
+        and the effects integrated out, up to a constant, at its best variance or the given noise.
         """
         weight = 1.0 / (1.0 + np.multiply.outer(ratios, self.pulls))
         Q, z, grown = self._solved(ratios)
@@ -181,15 +182,15 @@ class Effects:
         grown = grown - np.log(weight).sum(axis=1)
         used = rest / self.n if noise is None else noise**2
         fit = -0.5 * (self.n * np.log(used) + rest / used + grown)
-        return rest / free * (1.0 + HIGH * np.sqrt(2.0 / free)), fit
+        return rest / free * (1.0 + NOISE_MARGIN * np.sqrt(2.0 / free)), fit
 
     def fitted(self, effect: float | None, noise: float | None) -> Effects:
-        """Return the same observations with rho, sigma and lambda as told, or as the data has them.
+        """Return the same observations with rho, sigma and lambda as given or as estimated.
 
         Parameters
         ----------
         effect, noise : float, optional
-            tau and sigma, where they are known.
+            tau and sigma, if they are known.
         """
         if self.squares == 0.0:
             return self
@@ -205,14 +206,78 @@ class Effects:
             likelihoods = np.exp(fits - fits.max())
             chances = likelihoods * PRIOR
             sigma = noise or math.sqrt(float(chances @ variances) / float(chances.sum()))
-            ratio = leaning(likelihoods)
+            ratio = tau_estimate(likelihoods)
         length = float((self.features**2).sum(axis=1).mean())
         alone = sigma**2 * length * self.n / self.squares
-        penalty = LOOSER * (min(self.ridge, alone) if alone > 0.0 else self.ridge)
-        return replace(self, ratio=ratio**2, noise=sigma, penalty=max(penalty, LEAST * length))
+        penalty = PENALTY_FACTOR * (min(self.ridge, alone) if alone > 0.0 else self.ridge)
+        penalty = max(penalty, LEAST_PENALTY * length)
+        return replace(self, ratio=ratio**2, noise=sigma, penalty=penalty)
 
 
-def leaning(likelihoods: Array) -> float:
-    """Return `CAUTION` times the quantile `LEAN` of tau / sigma, with that likelihood of RATIOS."""
+@dataclass(frozen=True, eq=False)
+class EffectBelief:
+    """A belief about arms with effects of their own, the same arms at every step.
+
+    Parameters
+    ----------
+    effects : Effects
+        What is known.
+    learnt : callable
+        Returns arms as they are learnt on.
+    wanted : ndarray of shape (d, d) or None
+        P_U, if the projection is aimed at.
+    """
+
+    effects: Effects
+    learnt: Callable[[Array], Array]
+    wanted: Array | None
+
+    @property
+    def noise(self) -> float:
+        """The noise as given, or as estimated, on the high side."""
+        return self.effects.noise
+
+    def moments(self, X: Array) -> Moments:
+        """Return the moments of all arms, the rows of X."""
+        if not np.array_equal(self.learnt(X), self.effects.features):
+            raise ValueError(
+                f"arm_effects needs the same arms at every step, got {len(X)} after "
+                f"{len(self.effects.pulls)}, or others: leave it out, or offer all in their order"
+            )
+        return self.effects.moments(wanted_rows(X, self.wanted))
+
+    def directions(self, normals: Array) -> Array:
+        """Return the wanted part of theta: its mean, and a draw for each row of normal numbers."""
+        inverse, theta = self.effects._linear
+        drawn = self.noise * normals @ np.linalg.cholesky(inverse).T
+        return wanted_rows(np.vstack([theta, theta + drawn]), self.wanted)
+
+    def _all(self, arms: DecisionSet) -> tuple[FiniteArms, Moments]:
+        assert isinstance(arms, FiniteArms)  # see `LinearStrategy.init`
+        return arms, self.moments(arms.vectors)
+
+    def best(self, arms: DecisionSet) -> Arm:
+        """Return the arm with the largest mean, effects included."""
+        finite, moments = self._all(arms)
+        return finite.arm(int(moments.mean.argmax()))
+
+    def optimistic(self, arms: DecisionSet, radius: float) -> Arm:
+        """Return the arm that is best if the belief errs in its favour."""
+        finite, moments = self._all(arms)
+        scores = moments.mean + radius * np.sqrt(moments.spread) / moments.noise
+        return finite.arm(int(scores.argmax()))
+
+    def sampled(self, arms: DecisionSet, rng: np.random.Generator, draws: int) -> list[Arm]:
+        """Return the best arm under each draw of theta and of the arms' effects."""
+        finite, moments = self._all(arms)
+        root = np.linalg.cholesky(moments.covariance)
+        theta = rng.standard_normal((draws, finite.d)) @ root.T
+        own = np.sqrt(moments.own) * rng.standard_normal((draws, finite.size))
+        best = (moments.mean + theta @ moments.target.T + own).argmax(axis=1)
+        return [finite.arm(int(row)) for row in best]
+
+
+def tau_estimate(likelihoods: Array) -> float:
+    """Return the estimate of tau / sigma from the likelihoods of RATIOS; see `TAU_FACTOR`."""
     chances = likelihoods * PRIOR / (likelihoods @ PRIOR)
-    return CAUTION * float(np.interp(LEAN, chances.cumsum() - chances / 2, RATIOS))
+    return TAU_FACTOR * float(np.interp(TAU_QUANTILE, chances.cumsum() - chances / 2, RATIOS))

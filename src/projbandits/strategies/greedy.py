@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.arms.base import BASIS_METHODS
 from projbandits.arms.finite import Rows
 from projbandits.strategies.base import Choice, LinearStrategy, State
-from projbandits.strategies.rule import CompiledRule
+from projbandits.strategies.rule import CompiledRule, over_steps
 from projbandits.subspace import Subspace
 
 
@@ -23,7 +22,15 @@ from projbandits.subspace import Subspace
 class EpsilonGreedy(LinearStrategy):
     """With probability epsilon_t a random arm of D_k, otherwise the best arm by the estimate.
 
-    `GENTRY` says what the parameters are.
+    Parameters
+    ----------
+    alpha : float
+        How much to explore: epsilon_t is min(1, alpha k / t^e), with e from the schedule.
+    schedule : {"auto", "finite", "infinite", "smooth"} or callable
+        e is 1, 1/3 or 1/2; "auto" is "finite" for finitely many arms and "infinite" otherwise. A
+        callable takes t and returns epsilon_t itself.
+    basis : {"pivoted-qr", "first"}
+        How D_k, the arms explored at random, is chosen.
     """
 
     alpha: float = 1.0
@@ -72,26 +79,13 @@ class EpsilonGreedy(LinearStrategy):
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does; its parameters are epsilon_t."""
         k = len(arms.basis_arms(self.basis))
-        return CompiledRule("greedy", epsilons(self, k, arms.size, horizon), basis=self.basis)
+        epsilons = over_steps(self.epsilon_for, k, math.isfinite(arms.size), horizon=horizon)
+        return CompiledRule("greedy.greedy", epsilons, basis=self.basis)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class GENTRY(EpsilonGreedy):
     """The greedy projection strategy (Algorithm 1): learn on whole arms, aim at the projection.
-
-    Parameters
-    ----------
-    alpha : float
-        How much to explore: epsilon_t is min(1, alpha k / t^e), with e from the schedule.
-    ridge : float
-        lambda, the weight of the L2 penalty.
-    arm_effects : float, "auto" or None
-        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
-    schedule : {"auto", "finite", "infinite", "smooth"} or callable
-        e is 1, 1/3 or 1/2; "auto" is "finite" for finitely many arms and "infinite" otherwise. A
-        callable takes t and returns epsilon_t itself.
-    basis : {"pivoted-qr", "first"}
-        How D_k, the arms explored at random, is chosen.
 
     Examples
     --------
@@ -107,20 +101,6 @@ class GENTRY(EpsilonGreedy):
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CURSE(EpsilonGreedy):
     """The corrupted greedy strategy: GENTRY that aims at the return, corruption and all.
-
-    Parameters
-    ----------
-    alpha : float
-        How much to explore: epsilon_t is min(1, alpha k / t^e), with e from the schedule.
-    ridge : float
-        lambda, the weight of the L2 penalty.
-    arm_effects : float, "auto" or None
-        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
-    schedule : {"auto", "finite", "infinite", "smooth"} or callable
-        e is 1, 1/3 or 1/2; "auto" is "finite" for finitely many arms and "infinite" otherwise. A
-        callable takes t and returns epsilon_t itself.
-    basis : {"pivoted-qr", "first"}
-        How D_k, the arms explored at random, is chosen.
 
     Examples
     --------
@@ -138,20 +118,6 @@ class REGRET(EpsilonGreedy):
     """The careless greedy strategy (Algorithm 2): GENTRY that sees only projected arms.
 
     The corruption it leaves out of the model stays in what it observes, and biases it.
-
-    Parameters
-    ----------
-    alpha : float
-        How much to explore: epsilon_t is min(1, alpha k / t^e), with e from the schedule.
-    ridge : float
-        lambda, the weight of the L2 penalty.
-    arm_effects : float, "auto" or None
-        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
-    schedule : {"auto", "finite", "infinite", "smooth"} or callable
-        e is 1, 1/3 or 1/2; "auto" is "finite" for finitely many arms and "infinite" otherwise. A
-        callable takes t and returns epsilon_t itself.
-    basis : {"pivoted-qr", "first"}
-        How D_k, the arms explored at random, is chosen.
 
     Examples
     --------
@@ -174,23 +140,3 @@ def _same(one: Arm, other: Arm) -> bool:
     if one.index is not None:
         return one.index == other.index
     return bool((one.x == other.x).all())
-
-
-def epsilons(strategy: EpsilonGreedy, k: int, size: float, horizon: int) -> Array:
-    """Return epsilon_1 to epsilon_horizon, each checked where the schedule is a user's."""
-    return _epsilons(strategy.epsilon_for, k, math.isfinite(size), horizon)
-
-
-# A method equals only that of the same object, while strategies may be equal that differ in what
-# `==` does not see.
-@lru_cache(maxsize=32)
-def _epsilons(
-    epsilon_for: Callable[..., schedules.Epsilon], k: int, finite: bool, horizon: int
-) -> Array:
-    epsilon = epsilon_for(k, finite)
-    return np.array([epsilon(t) for t in range(1, horizon + 1)])
-
-
-def forget_schedules() -> None:
-    """Forget the values of schedules: what a user's refers to may have changed."""
-    _epsilons.cache_clear()

@@ -10,8 +10,8 @@ from scipy.special import ndtr
 from projbandits._checks import Array, integer
 from projbandits.arms import DecisionSet
 from projbandits.strategies.base import Choice, State
-from projbandits.strategies.belief import Belief
-from projbandits.strategies.ids import (
+from projbandits.strategies.belief import Moments
+from projbandits.strategies.information import (
     Believing,
     InformationDirected,
     Prospect,
@@ -21,14 +21,14 @@ from projbandits.strategies.rule import CompiledRule
 from projbandits.subspace import Subspace
 
 SURE = 37.0
-"""So many deviations behind, an arm's chance of being better is below the smallest numbers."""
+"""An arm this many deviations behind is better with a probability below the smallest float."""
 
 
-def improvement(belief: Belief) -> Prospect:
+def improvement(moments: Moments) -> Prospect:
     """Return gaps and information by the expected improvement over the greedy arm h.
 
-    With s_y the standard deviation of what is wanted of y beyond h, u_y how many of them y is
-    behind, and phi, Phi the normal density and distribution:
+    With s_y the standard deviation of y's lead over h, u_y how many of them y is behind, and phi,
+    Phi the normal density and distribution:
 
         delta  = sum_y s_y (phi(u_y) - u_y Phi(-u_y))       the gain still hidden
         gap_z  = delta + mean_h - mean_z
@@ -37,11 +37,11 @@ def improvement(belief: Belief) -> Prospect:
     A pull of z lowers s_y^2 by Cov^2 / Var, and d delta / d s_y^2 = phi(u_y) / (2 s_y): so info_z
     is how fast a pull of z shrinks delta.
     """
-    h = int(belief.mean.argmax())
-    behind = belief.mean[h] - belief.mean
-    beyond = belief.target - belief.target[h]
-    G = beyond @ belief.covariance
-    s = deviations(belief, beyond, G, h)
+    h = int(moments.mean.argmax())
+    behind = moments.mean[h] - moments.mean
+    beyond = moments.target - moments.target[h]
+    G = beyond @ moments.covariance
+    s = deviations(moments, beyond, G, h)
     u = np.divide(behind, s, out=np.full_like(s, np.inf), where=s > 0)
     unknown = u < SURE
     u[~unknown] = 0.0
@@ -51,44 +51,35 @@ def improvement(belief: Belief) -> Prospect:
     # The sum over y of weight_y (<g_y, x_z> + [z = y] own_y - [z = h] own_h)^2, expanded.
     weight = np.divide(density, 2 * s, out=np.zeros_like(s), where=unknown)
     A = (G * weight[:, None]).T @ G
-    told: Array = np.einsum("ij,ij->i", belief.seen @ A, belief.seen)
-    own = belief.own
-    told += weight * own * (2 * np.einsum("ij,ij->i", G, belief.seen) + own)
-    told[h] += own[h] * (own[h] * weight.sum() - 2 * weight @ (G @ belief.seen[h]))
-    variance = return_variance(belief)
+    told: Array = np.einsum("ij,ij->i", moments.seen @ A, moments.seen)
+    own = moments.own
+    told += weight * own * (2 * np.einsum("ij,ij->i", G, moments.seen) + own)
+    told[h] += own[h] * (own[h] * weight.sum() - 2 * weight @ (G @ moments.seen[h]))
+    variance = return_variance(moments)
     told = np.maximum(told, 0.0)
     info = np.divide(told, variance, out=np.zeros_like(told), where=variance > 0)
     return Prospect(h, delta + behind, info)
 
 
-def deviations(belief: Belief, beyond: Array, G: Array, h: int) -> Array:
-    """Return the standard deviation of what is wanted of each arm beyond arm h."""
-    squares: Array = np.einsum("ij,ij->i", beyond, G) + belief.own + belief.own[h]
+def deviations(moments: Moments, beyond: Array, G: Array, h: int) -> Array:
+    """Return the standard deviation of each arm's lead over arm h."""
+    squares: Array = np.einsum("ij,ij->i", beyond, G) + moments.own + moments.own[h]
     squares[h] = 0.0
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
 
-def return_variance(belief: Belief) -> Array:
+def return_variance(moments: Moments) -> Array:
     """Return the variance of the next return of each arm."""
-    spread: Array = belief.spread
-    return spread + belief.noise**2
+    spread: Array = moments.spread
+    return spread + moments.noise**2
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class EIIDS(InformationDirected):
     """Expected improvement, information-directed: needs no horizon, and nothing to tune.
 
-    It explores only where the answer can still change which arm is best, at the least regret for
-    what is learnt. docs/strategies.md has the formulas and how it compares.
-
-    Parameters
-    ----------
-    noise : float, optional
-        sigma, the standard deviation of the noise; by default estimated, on the high side.
-    ridge : float
-        lambda, the weight of the L2 penalty.
-    arm_effects : float, "auto" or None
-        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
+    It explores only where the answer can still change which arm is best, at the least regret per
+    information. docs/strategies.md has the formulas and how it compares.
 
     Examples
     --------
@@ -100,13 +91,13 @@ class EIIDS(InformationDirected):
     True
     """
 
-    def prospect(self, state: State, belief: Belief) -> Prospect:
+    def prospect(self, state: State, moments: Moments) -> Prospect:
         """Return the gap and the information of each arm."""
-        return improvement(belief)
+        return improvement(moments)
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does."""
-        return self.rule_of("eiids", arms)
+        return self.rule_of("improvement.eiids", arms)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -117,12 +108,6 @@ class EIRatio(Believing):
     ----------
     horizon : int
         n, the number of steps to be played; from then on it is greedy.
-    noise : float, optional
-        sigma, the standard deviation of the noise; by default estimated, on the high side.
-    ridge : float
-        lambda, the weight of the L2 penalty.
-    arm_effects : float, "auto" or None
-        tau, the standard deviation of what an arm has beyond its features; see docs/strategies.md.
 
     Examples
     --------
@@ -140,7 +125,7 @@ class EIRatio(Believing):
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
         """Choose the largest info_z / gap_z with (n - t) info_z >= mean_h - mean_z."""
         candidates = self.candidates(state, arms)
-        h, gaps, info = improvement(self.belief(state, candidates.vectors))
+        h, gaps, info = improvement(self.belief(state).moments(candidates.vectors))
         if gaps[h] <= 0:
             return Choice(candidates.arm(h), 1.0)
         left = max(self.horizon - state.step, 0)
@@ -151,4 +136,4 @@ class EIRatio(Believing):
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does."""
-        return self.rule_of("eiratio", arms, float(self.horizon))
+        return self.rule_of("improvement.eiratio", arms, float(self.horizon))

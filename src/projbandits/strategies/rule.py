@@ -1,11 +1,11 @@
-"""How a strategy says what its compiled twin is, and when that twin may stand for it."""
+"""How a strategy names its compiled twin, and when the twin may stand in for it."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
 from collections.abc import Callable, Collection
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,28 +13,28 @@ import numpy as np
 from projbandits._checks import Array
 
 DECLARED = ("learns_on", "aims_at")
-"""What a subclass may declare anew: whoever stands for a strategy reads it from the strategy."""
+"""What a subclass may redeclare: the twin reads these from the strategy itself."""
 
 
 class CompiledRule(NamedTuple):
     """How a strategy chooses in the compiled loops.
 
-    A `LinearStrategy` offers it by a method `compiled_rule(arms, subspace, horizon)`, which is
-    called once for each trial; it may return None where it has none for such a set.
+    A `LinearStrategy` offers one through a method `compiled_rule(arms, subspace, horizon)`, which
+    is called once per trial and may return None if there is no rule for such a set.
 
     Parameters
     ----------
     kernel : callable or str
         A function in the subset of Python that numba compiles. On finitely many arms it is called
         as `kernel(t, view, rng)` and returns a row; on a convex set as `kernel(t, view, rng, x)`
-        and fills x. `kernels.steps.View` and `kernels.convex.ConvexView` say what it may look at.
-        Or the name of one of the library's own kernels.
+        and fills x. `kernels.finite_loop.View` and `kernels.convex_loop.ConvexView` list what it
+        may read. Or the name of one of the library's own kernels.
     parameters : ndarray
         What the kernel finds in `view.parameters`.
     plan : ndarray of two dimensions
         What it finds in `view.plan`: a design or a table made for this trial, or room to work in.
     widths, inside : bool
-        Whether it looks at `view.squares`, and at `view.inside`, for which it needs the squares.
+        Whether it reads `view.squares`, and `view.inside`, which needs the squares.
     basis : str
         How D_k is chosen.
     """
@@ -47,20 +47,33 @@ class CompiledRule(NamedTuple):
     basis: str = "pivoted-qr"
 
 
-def overridden(strategy: Any, method: str, parts: Collection[str] | None = None) -> str | None:
-    """Return something that a strategy defines anew and its `method` cannot know of, or None.
+@lru_cache(maxsize=32)
+def over_steps(
+    maker: Callable[..., Callable[[int], float]], *arguments: Any, horizon: int
+) -> Array:
+    """Return the values, at steps 1 to horizon, of the function of t that a method returns.
 
-    A method such as `compiled_rule` speaks for everything that its class and the classes above
-    say of a choice. It does not speak for a subclass that says something else.
+    They are cached per object: `==` does not see what a subclass adds, so two strategies that
+    compare equal may have different schedules.
+    """
+    value = maker(*arguments)
+    return np.fromiter(map(value, range(1, horizon + 1)), np.float64, horizon)
+
+
+def overridden(strategy: Any, method: str, parts: Collection[str] | None = None) -> str | None:
+    """Return the name of something a strategy overrides unknown to its `method`, or None.
+
+    A method such as `compiled_rule` knows how its own class and the classes above choose. It does
+    not know of a subclass that chooses differently.
 
     Parameters
     ----------
     strategy : Strategy
-        Who chooses.
+        The strategy to look at.
     method : str
-        The method that speaks for it.
+        The method that stands for how it chooses.
     parts : collection of str, optional
-        What to look at; by default everything that the class of the method has.
+        The names to compare; by default all those of the class that defines the method.
 
     Examples
     --------
@@ -78,7 +91,7 @@ def overridden(strategy: Any, method: str, parts: Collection[str] | None = None)
     looked_at = {*dir(offering), *fields} if parts is None else parts
     for name in sorted({*looked_at} - {*DECLARED, "_abc_impl"}):
         found = inspect.getattr_static(kind, name, None)
-        if name in fields:  # a value, unless somebody computes it anew at each look
+        if name in fields:  # a plain value, unless a subclass makes it a property
             if inspect.isdatadescriptor(found):
                 return name
         elif name.startswith("__") and name != "__getattribute__":

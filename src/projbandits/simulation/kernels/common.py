@@ -1,4 +1,4 @@
-"""What the kernels share: argmax, the rank-one update, noise, and the counts over a window."""
+"""What the kernels share: `bind`, which compiles them, argmax, noise, and the rank-one update."""
 
 from __future__ import annotations
 
@@ -11,12 +11,19 @@ from typing import Any
 
 from numba import njit
 
-STRATEGIES = Path(__file__).parents[2] / "strategies"
-SOURCES = [*sorted(Path(__file__).parent.glob("*.py")), *sorted(STRATEGIES.glob("*.py"))]
+from projbandits.problems import Bernoulli, Gaussian, Uniform
+from projbandits.simulation.kernels import cache
+
+PACKAGE = Path(__file__).parents[2]
+PARTS = ("ridge.py", "simulation/arrays.py", "simulation/kernels/*.py", "strategies/*.py")
+SOURCES = [file for part in PARTS for file in sorted(PACKAGE.glob(part))]
 DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:12]
-"""What the kernels are made of, the strategies' constants among it; see `bind`."""
+"""A digest of the kernels' sources, constants from elsewhere included; see `bind`."""
 
 GAUSSIAN, UNIFORM, BERNOULLI = 0, 1, 2
+NOISES: dict[type, int] = {Gaussian: GAUSSIAN, Uniform: UNIFORM, Bernoulli: BERNOULLI}
+"""The kinds of noise that `observe` knows."""
+
 LANES = 8
 
 
@@ -28,22 +35,24 @@ def bind(
     allocates: bool = True,
     **names: Any,
 ) -> Any:
-    """Return a kernel compiled from a plain function with some global names bound, kept on disk.
+    """Return a kernel compiled from a plain function with some global names bound, cached on disk.
 
-    A rule passed to a loop as an argument would be called through a pointer, and numba keeps no
-    loop on disk that takes one. Bound as a global it is inlined. numba looks only at the file of
-    the outermost function to tell whether what it kept is stale, so the digest of all files is
-    part of the name under which it is kept.
+    A rule passed to a loop as an argument would be called through a pointer, and numba does not
+    cache a loop that takes one. Bound as a global it is inlined. To tell whether its cache is
+    stale, numba looks only at the file of the outermost function, so the digest of all files is
+    part of the kernel's name.
 
-    A kernel that makes no arrays need not count references to them, which otherwise takes nearly
-    half of UE's step on a convex set: each look at a field of a view counts once up and once down,
-    in locked memory.
+    A kernel that makes no arrays need not count references to them. Counting takes nearly half of
+    UE's step on a convex set: each access to a field of a view counts up and down, atomically.
     """
     bound = types.FunctionType(function.__code__, {**function.__globals__, **names}, name)
     bound.__qualname__ = f"{name}_{DIGEST}"
     bound.__module__ = function.__module__
-    options: dict[str, Any] = {"cache": keep, "_nrt": allocates}
-    return njit(nogil=True, error_model="numpy", **options)(bound)
+    options: dict[str, Any] = {"_nrt": allocates}
+    kernel = njit(nogil=True, error_model="numpy", **options)(bound)
+    if keep:
+        cache.keep(kernel)
+    return kernel
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
@@ -94,7 +103,7 @@ def observe(noise, mean, scale, rng):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def copy(source, target):  # type: ignore[no-untyped-def]
-    """Fill target with source; an assignment to a slice would make an array on the way."""
+    """Fill target with source; assigning to a slice would make a temporary array."""
     for a in range(source.size):
         target[a] = source[a]
 
@@ -129,7 +138,7 @@ def move(inverse, theta, c, w, v, u):  # type: ignore[no-untyped-def]
 def products(matrix_T, v, out):  # type: ignore[no-untyped-def]
     """Fill out with <row_j, v> for each row of a matrix given by its transpose.
 
-    Four terms at a time, in order: what is summed is the same, and `out` is stored less often.
+    Four terms at a time, in order: the sums are the same, and `out` is written less often.
     """
     d, n = v.size, out.size
     for j in range(n):

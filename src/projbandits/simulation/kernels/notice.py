@@ -24,6 +24,6 @@ class _First(event.Listener):
 
 @contextmanager
 def on_compile(callback: Callable[[], None]) -> Iterator[None]:
-    """Call back once, when numba compiles something; nothing is called if all was kept on disk."""
+    """Call back once, when numba first compiles something; never if all is cached on disk."""
     with event.install_listener("numba:compile", _First(callback)):
         yield

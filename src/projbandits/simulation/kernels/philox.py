@@ -1,8 +1,8 @@
-"""Random streams inside a kernel: Philox 4x64-10, which needs no seeding but a key and a counter.
+"""Random streams inside a kernel: Philox 4x64-10, which needs only a key and a counter, no seeding.
 
 A block of four numbers is a bijection of a counter, scrambled under a key (Salmon, Moraes, Dror and
 Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011). The seed makes the key, and trial and
-purpose are a part of the counter, so streams never overlap and one begins at no cost. The bits are
+purpose are a part of the counter, so streams never overlap and starting one is free. The bits are
 those of `numpy.random.Philox`; normals are made from them by Box and Muller's transform.
 """
 
@@ -25,7 +25,7 @@ UNUSED_BITS = np.uint64(11)  # of 64, so that 53 are left, as many as a float ha
 
 
 class Stream(NamedTuple):
-    """A stream of uniforms or of normals, never of both: `values` holds the block at hand."""
+    """A stream of uniforms or of normals, never of both: `values` holds the current block."""
 
     words: NDArray[np.uint64]
     """The counter (block, 0, trial, purpose), the key, and how many values are used up."""

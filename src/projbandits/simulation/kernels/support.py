@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from scipy.special import lambertw
 
 from projbandits._checks import Array
+from projbandits.arms import Ball, Box, ConvexSet, Ellipsoid, EntropyBall
 
 ENTROPY, BALL, ELLIPSOID, BOX = 0, 1, 2, 3
 
 
 class Region(NamedTuple):
-    """A convex set as plain arrays; which of them mean something depends on the kind.
+    """A convex set as plain arrays; which of them are used depends on the kind.
 
     Parameters
     ----------
@@ -27,11 +30,11 @@ class Region(NamedTuple):
     lengths : ndarray of shape (d,)
         The ellipsoid's half-axes, or the box's upper bounds.
     axes : ndarray of shape (d, d)
-        The directions of the ellipsoid's axes, one a column.
+        The directions of the ellipsoid's axes, one per column.
     most : float
-        The largest root there can be on the entropy ball.
+        The largest possible root on the entropy ball.
     roots : ndarray of shape (m,)
-        Of the entropy ball's last support point in each slot: where the search for the next starts.
+        The root of the last support point in each slot, where the next search starts.
     room : ndarray of shape (2, d)
         Room to work in.
     """
@@ -44,6 +47,42 @@ class Region(NamedTuple):
     most: float
     roots: Array
     room: Array
+
+
+def _plain(arms: ConvexSet, kind: int, **parts: Any) -> Region:
+    d = arms.d
+    none = np.zeros(d)
+    empty: dict[str, Any] = {
+        "size": 0.0,
+        "center": none,
+        "lengths": none,
+        "axes": np.zeros((d, d)),
+        "most": 0.0,
+        "roots": none,
+        "room": np.empty((2, d)),
+    }
+    return Region(kind, **{**empty, **parts})
+
+
+def _entropy_region(arms: EntropyBall) -> Region:
+    most = 1.0 + lambertw(arms.bound + (arms.d - 1) / math.e).real
+    roots = np.full(len(arms.spanning_points) + 1, most)
+    return _plain(arms, ENTROPY, size=arms.bound, most=most, roots=roots)
+
+
+REGIONS: dict[type, Callable[[Any], Region]] = {
+    EntropyBall: _entropy_region,
+    Ball: lambda arms: _plain(arms, BALL, size=arms.radius, center=arms.center),
+    Ellipsoid: lambda arms: _plain(
+        arms,
+        ELLIPSOID,
+        center=arms.center,
+        lengths=arms.lengths,
+        axes=np.array(arms.axes, order="C"),
+    ),
+    Box: lambda arms: _plain(arms, BOX, center=arms.lower, lengths=arms.upper),
+}
+"""How each convex set becomes a region; a set that is not here has no compiled support points."""
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
@@ -146,14 +185,14 @@ def _entropy(region, c, x, slot):  # type: ignore[no-untyped-def]
     if largest > 0.0:
         region.roots[slot] = s
     for a in range(d):
-        # exp at the new root from exp at the last s, by its series: the change is that small.
+        # exp at the new root by its series from exp at the last s: the change is small enough.
         y = scaled[a] * change
         x[a] *= 1.0 + y * (1.0 + y * (0.5 + y / 6.0))
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def stretch(region, c, slot):  # type: ignore[no-untyped-def]
-    """Return s, as x = exp(c s - 1) for the last support point in a slot; 0 if it is not such."""
+def entropy_root(region, c, slot):  # type: ignore[no-untyped-def]
+    """Return s with x = exp(c s - 1) for the last support point in a slot, 0 if there is none."""
     largest = 0.0
     if region.kind == ENTROPY:
         for a in range(c.size):

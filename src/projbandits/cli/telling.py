@@ -1,0 +1,90 @@
+"""Errors and warnings as a user of a terminal reads them: one line, and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from projbandits.cli import stopping
+
+BAD_INPUT, FAILED = 2, 1
+WRONG_PATHS = (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError)
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+UsageError: Any = typer.BadParameter.__base__  # typer has it from click, or from a copy of its own
+LONGEST = 270
+
+
+@contextmanager
+def in_one_line() -> Iterator[None]:
+    """Turn what the library raises into a message and an exit code, and warnings into messages.
+
+    What is raised for other reasons is a fault of the program, and passes.
+    """
+    with warnings.catch_warnings():
+        warnings.showwarning = _warned
+        try:
+            yield
+        except KeyboardInterrupt as error:
+            raise _told(stopping.CODE, str(error) or "stopped") from error
+        except BrokenPipeError:
+            raise  # the reader of the output has seen enough: typer ends quietly
+        except UsageError as error:
+            where = f"; see {error.ctx.command_path} --help" if error.ctx else ""
+            raise _told(BAD_INPUT, f"{error.format_message().rstrip('.')}{where}") from error
+        except (ValueError, TypeError, PermissionError, *WRONG_PATHS) as error:
+            raise _told(BAD_INPUT, str(error)) from error
+        except MemoryError as error:
+            message = f"there is not enough memory: ask for less ({error})"
+            raise _told(BAD_INPUT, message) from error
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                raise _told(BAD_INPUT, str(error)) from error
+            hint = ""
+            if error.errno in NO_ROOM:
+                hint = ": make room and run the same again; what was finished is kept"
+            raise _told(FAILED, f"{error}{hint}") from error
+        except ModuleNotFoundError as error:
+            if error.name is not None:
+                raise  # not one of ours, which say what to install
+            raise _told(FAILED, str(error)) from error
+
+
+def one_line(message: str) -> str:
+    r"""Return a message that fits a line; what is cut is the middle.
+
+    Examples
+    --------
+    >>> from projbandits.cli.telling import one_line
+    >>> one_line("got 'a\nb\x07'"), len(one_line("x" * 10**7))
+    ("got 'a b\\x07'", 270)
+    """
+    message = message if len(message) <= 2 * LONGEST else message[:LONGEST] + message[-LONGEST:]
+    shown = "".join(
+        c if c.isprintable() else " " if c.isspace() else ascii(c)[1:-1] for c in message
+    )
+    if len(shown) <= LONGEST:
+        return shown
+    return f"{shown[: LONGEST - 105]} ... {shown[-100:]}"
+
+
+def _told(code: int, message: str) -> typer.Exit:
+    if sys.flags.dev_mode:
+        import traceback
+
+        traceback.print_exc()
+    line = f"projbandits: {one_line(message)}"
+    if code == stopping.CODE:
+        stopping.tell(line)
+    else:
+        typer.echo(line, err=True)
+    return typer.Exit(code)
+
+
+def _warned(message: Warning | str, *_: Any, **__: Any) -> None:
+    typer.echo(f"projbandits: {one_line(str(message))}", err=True)

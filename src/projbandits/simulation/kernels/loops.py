@@ -1,0 +1,34 @@
+"""The compiled loops around a rule: on finitely many arms, with effects, and on a convex set.
+
+A loop is compiled once for each rule, with the rule bound to its global name `rule`; see `bind`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit
+
+from projbandits.simulation.kernels.common import bind
+from projbandits.simulation.kernels.convex_loop import convex_steps
+from projbandits.simulation.kernels.effects_loop import effect_steps
+from projbandits.simulation.kernels.finite_loop import finite_steps
+
+Rule = Callable[..., Any]
+
+
+def loops(name: str, rule: Rule, point: Rule) -> dict[str, Any]:
+    """Return the loops around a rule of the library, by the kind of world; cached on disk."""
+    return {
+        "finite": bind(finite_steps, f"{name}_finite", allocates=False, rule=rule),
+        "effects": bind(effect_steps, f"{name}_effects", allocates=False, rule=rule),
+        "convex": bind(convex_steps, f"{name}_convex", allocates=False, rule=point),
+    }
+
+
+def stranger_loop(rule: Rule, kind: str) -> Any:
+    """Return the loop around a user's rule; each process compiles it again."""
+    loop: Any = {"finite": finite_steps, "convex": convex_steps}[kind]
+    compiled = rule if hasattr(rule, "py_func") else njit(nogil=True)(rule)
+    return bind(loop, f"{loop.__name__}_with_{rule.__name__}", keep=False, rule=compiled)

@@ -1,0 +1,186 @@
+"""Information-directed strategies: what they share.
+
+From its belief, each derives for every arm a *gap* (how much it may cost) and an *information* (how
+much it tells about which arm is best). Then it plays the greedy arm or one other, with the
+probability that minimises the squared expected gap per information.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from projbandits._checks import Array, positive
+from projbandits.arms import Arm, ConvexSet, DecisionSet, FiniteArms
+from projbandits.strategies.base import Choice, LinearStrategy, State
+from projbandits.strategies.belief import Moments
+from projbandits.strategies.rule import CompiledRule
+
+DRAWS = 16
+"""How many draws of the belief propose a point of a convex set at each step."""
+TURNS = 64
+"""The draws' normal numbers repeat after this many steps."""
+TIE = 1e-9
+"""Values whose relative difference is below this differ by rounding: the first is taken."""
+
+
+class Candidates(NamedTuple):
+    """The arms to choose among.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (K, d)
+        Their features.
+    rows : sequence of int or None
+        Their rows in a finite set.
+    """
+
+    vectors: Array
+    rows: Sequence[int] | None
+
+    def arm(self, i: int) -> Arm:
+        """Return one of them as an arm of the set."""
+        return Arm(self.vectors[i], None if self.rows is None else self.rows[i])
+
+
+class Prospect(NamedTuple):
+    """The greedy arm, and the gap and the information of every arm.
+
+    Parameters
+    ----------
+    greedy : int
+        The arm with the best mean.
+    gaps, info : ndarray of shape (K,)
+        How much each arm may cost, and how much it tells about which arm is best.
+    """
+
+    greedy: int
+    gaps: Array
+    info: Array
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Believing(LinearStrategy):
+    """A strategy that takes its estimate as the mean of a Gaussian belief.
+
+    Parameters
+    ----------
+    noise : float, optional
+        sigma, the standard deviation of the noise; by default estimated, on the high side.
+    ridge : float
+        lambda, the weight of the L2 penalty. The belief begins with theta ~ N(0, sigma^2 / lambda):
+        if the noise is small beside theta, a large lambda is overconfident.
+    """
+
+    noise: float | None = None
+    ridge: float = 0.1
+
+    learns_on = "arm"
+    aims_at = "projection"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.noise is not None:
+            object.__setattr__(self, "noise", positive("noise", self.noise))
+
+    def candidates(self, state: State, arms: DecisionSet) -> Candidates:
+        """Return the arms to choose among: all of them, unless they are too many to weigh.
+
+        On a convex set they are the greedy point, the support points of some draws of the belief,
+        and D_k. The draws come from a fixed table, indexed by the step, and not from the generator:
+        so the state determines the candidates, and probabilities are exact.
+        """
+        if isinstance(arms, FiniteArms) and not arms.vast:
+            return Candidates(arms.vectors, range(arms.size))
+        start = state.step % TURNS * DRAWS
+        normals = normal_table(arms.d)[start : start + DRAWS]
+        directions = self.belief(state).directions(normals)
+        if isinstance(arms, FiniteArms):
+            rows = [*dict.fromkeys([*arms.best_rows(directions), *arms.basis_rows()])]
+            return Candidates(arms.vectors[rows], rows)
+        if isinstance(arms, ConvexSet):
+            points = arms.supports(directions)
+        else:
+            points = np.array([arms.maximize(c) for c in directions])
+        return Candidates(np.vstack([points, arms.basis()]), None)
+
+    def rule_of(self, kernel: str, arms: DecisionSet, more: float = 0.0) -> CompiledRule:
+        """Return the rule of a kernel whose parameters are sigma or 0, lambda, and one more."""
+        parameters = np.array([self.noise or 0.0, self.ridge, more])
+        plan = np.empty((0, 0)) if isinstance(arms, FiniteArms) else normal_table(arms.d)
+        return CompiledRule(kernel, parameters, plan, widths=True, inside=True)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class InformationDirected(Believing):
+    """The greedy arm or one other, by the squared expected gap per information."""
+
+    @abstractmethod
+    def prospect(self, state: State, moments: Moments) -> Prospect:
+        """Return the gap and the information of each arm."""
+
+    def _weighed(self, state: State, arms: DecisionSet) -> tuple[Candidates, Prospect]:
+        candidates = self.candidates(state, arms)
+        return candidates, self.prospect(state, self.belief(state).moments(candidates.vectors))
+
+    def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
+        """Choose between the greedy arm and the best arm to mix it with."""
+        candidates, prospect = self._weighed(state, arms)
+        other, p = two_actions(prospect)
+        if rng.random() < p:
+            return Choice(candidates.arm(other), p)
+        return Choice(candidates.arm(prospect.greedy), 1 - p)
+
+    def probabilities(self, state: State, arms: FiniteArms) -> Array:
+        """Return the probability of each of finitely many arms."""
+        candidates, prospect = self._weighed(state, arms)
+        other, p = two_actions(prospect)
+        chances = np.zeros(arms.size)
+        chances[candidates.arm(prospect.greedy).index] += 1 - p
+        chances[candidates.arm(other).index] += p
+        return chances
+
+
+def two_actions(prospect: Prospect) -> tuple[int, float]:
+    """Return the arm j and the probability p with which to play it instead of the greedy arm h.
+
+    They minimise ((1-p) gap_h + p gap_j)^2 / ((1-p) info_h + p info_j). If j tells more than h,
+    that is convex in p, and least at gap_h / (gap_j - gap_h) - 2 info_h / (info_j - info_h).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projbandits.strategies.information import Prospect, two_actions
+    >>> two_actions(Prospect(0, gaps=np.array([1.0, 3.0]), info=np.array([0.0, 2.0])))
+    (1, 0.5)
+    """
+    h, gaps, info = prospect
+    costs, tells = gaps - gaps[h], info - info[h]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = np.where(costs > 0, gaps[h] / costs - 2 * info[h] / tells, 1.0)
+        p = np.where(tells > 0, p.clip(0, 1), 0.0)
+        ratio = (gaps[h] + p * costs) ** 2 / (info[h] + p * tells)
+    ratio = np.where(p > 0, ratio, np.inf if info[h] <= 0 else gaps[h] ** 2 / info[h])
+    j = first_least(ratio)
+    return j, float(p[j])
+
+
+def first_least(values: Array) -> int:
+    """Return the first position whose value is the least, up to rounding."""
+    return int((values <= values.min() * (1 + TIE)).argmax())
+
+
+def first_largest(values: Array) -> int:
+    """Return the first position whose value is the largest, up to rounding."""
+    return int((values >= values.max() * (1 - TIE)).argmax())
+
+
+@lru_cache(maxsize=16)
+def normal_table(d: int) -> Array:
+    """Return the normal numbers of the draws, one row per draw."""
+    return np.random.default_rng(0).standard_normal((TURNS * DRAWS, d))

@@ -1,0 +1,23 @@
+"""The oldest versions that `pyproject.toml` allows: `python -m tests.oldest` prints constraints.
+
+`make oldest` runs the tests with them.
+"""
+
+import tomllib
+from pathlib import Path
+
+PROJECT = Path(__file__).parent.parent / "pyproject.toml"
+
+
+def constraints() -> list[str]:
+    """Return a line for each dependency of the package, its extras and its tests."""
+    project = tomllib.loads(PROJECT.read_text())["project"]
+    extras = project["optional-dependencies"]
+    # Speed is measured, and the code linted, with the newest.
+    tested = [extras[name] for name in extras if name not in ("bench", "dev")]
+    wanted = [line for group in (project["dependencies"], *tested) for line in group]
+    return sorted(line.replace(">=", "==") for line in wanted if not line.startswith("projbandits"))
+
+
+if __name__ == "__main__":
+    print(*constraints(), sep="\n")

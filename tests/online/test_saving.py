@@ -1,0 +1,236 @@
+"""A decider's file: it goes on exactly, and damage or a kill never passes for a decider."""
+
+import hashlib
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import projbandits as pb
+from projbandits.online import saving
+from tests.worlds import U3
+
+U = pb.Subspace.without("age", columns=["age", "price", "size"])
+
+
+def constant(t: int) -> float:
+    return 0.5
+
+
+def played(log: bool = False, strategy: pb.GENTRY | None = None) -> pb.Decider:
+    decider = pb.Decider(strategy or pb.GENTRY(alpha=3.0), subspace=U, seed=1, log=log)
+    rng = np.random.default_rng(0)
+    for t in range(30):
+        decision = decider.ask(rng.normal(size=(5, 3)))
+        if t % 3:
+            decider.tell(decision.id, float(rng.normal()))
+    return decider
+
+
+def test_it_goes_on_exactly_where_it_was(tmp_path: Path) -> None:
+    one = played()
+    one.save(tmp_path / "decider")
+    two = pb.Decider.load(tmp_path / "decider")
+    assert repr(one) == repr(two)
+    assert [d.id for d in one.pending] == [d.id for d in two.pending]
+    told = next(iter(one._outcomes.recent))
+    two.tell(told, one._outcomes.recent[told])
+    with pytest.raises(ValueError, match="before, got"):
+        two.tell(told, 17.0)
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        X, reward = rng.normal(size=(4, 3)), float(rng.normal())
+        a, b = one.ask(X), two.ask(X)
+        assert (a.id, a.index, a.propensity, a.estimate) == (
+            b.id,
+            b.index,
+            b.propensity,
+            b.estimate,
+        )
+        first = one.pending[0]
+        one.tell(first.id, reward)
+        two.tell(first.id, reward)
+    np.testing.assert_array_equal(one.ridge.factor, two.ridge.factor)
+    with pytest.raises(ValueError, match="common origin"):
+        one.merge(two)
+
+
+def test_columns_and_the_warning_are_remembered(tmp_path: Path) -> None:
+    one = pb.Decider(subspace=pb.Subspace.span(np.ones((2, 1))), seed=0)
+    with pytest.warns(UserWarning, match="cannot identify"):
+        one.ask(pd.DataFrame([[1.0, 0.0]], columns=["b", "a"]))
+    one.save(tmp_path / "decider")
+    two = pb.Decider.load(tmp_path / "decider")
+    assert two.columns == ("b", "a")
+    two.ask(pd.DataFrame([[0.0, 1.0]], columns=["a", "b"]))
+
+
+def test_the_log_is_saved_too(tmp_path: Path) -> None:
+    one = played(log=True)
+    one.spill(tmp_path / "early.parquet")
+    later = one.ask(np.eye(3))
+    one.tell(later.id, 2.0)
+    one.save(tmp_path / "decider")
+    two = pb.Decider.load(tmp_path / "decider")
+    pd.testing.assert_frame_equal(one.log(), two.log())
+    assert two.explain(later.id).reason == one.explain(later.id).reason
+    assert str(two.audit()) == str(one.audit())
+
+
+def test_it_is_read_without_pickle(tmp_path: Path) -> None:
+    played(log=True).save(tmp_path / "decider")
+    content = (tmp_path / "decider").read_bytes()
+    assert content.startswith(b"projbandits decider, format 1\n")
+    with np.load(io.BytesIO(content.split(b"\n", 2)[2]), allow_pickle=False) as arrays:
+        assert all(array.dtype.kind in "fu" for array in arrays.values())
+
+
+def test_a_strategy_that_a_file_cannot_hold_is_asked_for(tmp_path: Path) -> None:
+    strategy = pb.GENTRY(schedule=constant)
+    played(strategy=strategy).save(tmp_path / "decider")
+    with pytest.raises(ValueError, match=r"pass it as Decider\.load\(path, strategy="):
+        pb.Decider.load(tmp_path / "decider")
+    with pytest.raises(ValueError, match=r"strategy must be GENTRY\(schedule=constant\)"):
+        pb.Decider.load(tmp_path / "decider", strategy=pb.GENTRY())
+    assert pb.Decider.load(tmp_path / "decider", strategy=strategy).steps == 30
+
+
+def test_damage_is_noticed_wherever_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "decider"
+    played().save(path)
+    content = path.read_bytes()
+    for at in [*range(120), *range(120, len(content), 97)]:
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with pytest.raises(ValueError, match="path must be a"):
+            pb.Decider.load(path)
+    for length in (0, 10, 50, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:length])
+        with pytest.raises(ValueError, match="path must be a"):
+            pb.Decider.load(path)
+
+
+def test_foreign_files_and_other_formats_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "other"
+    np.save(path, np.eye(2))
+    with pytest.raises(ValueError, match="is something else"):
+        pb.Decider.load(path.with_suffix(".npy"))
+    path.write_bytes(b"projbandits decider, format 99\n")
+    with pytest.raises(ValueError, match="has format 99: read it with the version"):
+        pb.Decider.load(path)
+    with pytest.raises(FileNotFoundError):
+        pb.Decider.load(tmp_path / "nowhere")
+
+
+def test_a_write_that_fails_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "decider"
+    decider = played()
+    decider.save(path)
+    before = path.read_bytes()
+    decider.ask(np.eye(3))
+
+    def full(descriptor: int) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space left"):
+        decider.save(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["decider"]
+
+
+WRITER = """
+import sys, numpy as np, projbandits as pb
+d = 60
+decider = pb.Decider(subspace=pb.Subspace.coordinates([0], d=d), seed=0)
+X = np.eye(d)
+while True:
+    decider.tell(decider.ask(X).id, 1.0)
+    decider.save(sys.argv[1])
+    print(decider.steps, flush=True)
+"""
+
+
+def test_killed_at_any_moment_the_file_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "decider"
+    for round_ in range(4):
+        command = [sys.executable, "-c", WRITER, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            for _ in range(5):
+                said = int(writer.stdout.readline())
+            time.sleep(0.0037 * round_)
+            writer.send_signal(signal.SIGKILL)
+            said = max([said, *map(int, writer.stdout.read().split())])
+        loaded = pb.Decider.load(path)
+        assert loaded.steps in (said, said + 1)
+        assert loaded.ridge.n == loaded.steps
+
+
+def test_a_file_with_a_part_missing_or_garbled_is_refused(tmp_path: Path) -> None:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
+    decider.ask(np.eye(3))
+    path = tmp_path / "decider"
+    decider.save(path)
+    content = path.read_bytes().split(b"\n", 2)[2]
+    with np.load(io.BytesIO(content)) as stored:
+        arrays = dict(stored)
+    for change in ({"factor": None}, {"factor": np.eye(2)}, {"factor": np.full((4, 4), np.nan)}):
+        kept = {key: value for key, value in {**arrays, **change}.items() if value is not None}
+        sink = io.BytesIO()
+        np.savez(sink, **kept)
+        digest = hashlib.sha256(sink.getvalue()).hexdigest().encode()
+        path.write_bytes(b"%s%d\n%s\n%s" % (saving.KIND, saving.FORMAT, digest, sink.getvalue()))
+        with pytest.raises(ValueError, match="must be a whole saved decider"):
+            pb.Decider.load(path)
+
+
+def test_what_is_pending_is_read_only_after_loading_too(tmp_path: Path) -> None:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
+    decider.ask(np.eye(3))
+    decider.save(tmp_path / "decider")
+    with pytest.raises(ValueError, match="read-only"):
+        pb.Decider.load(tmp_path / "decider").pending[0].arm[0] = 9.0
+
+
+def test_saving_follows_links_and_names_a_missing_folder(tmp_path: Path) -> None:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    decider.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").is_file()
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        decider.save(tmp_path / "nowhere" / "file")
+
+
+def test_a_large_set_of_arms_has_the_same_chances_after_loading(tmp_path: Path) -> None:
+    # Above 4,096 arms D_k is sought among some of them; a FiniteArms is no exception.
+    rng = np.random.default_rng(0)
+    arms = pb.FiniteArms(rng.normal(size=(5000, 3)))
+    decider = pb.Decider(pb.GENTRY(alpha=0.5), subspace=U3, seed=1, log=True)
+    for _ in range(6):
+        for decision in decider.ask(arms, count=2):
+            decider.tell(decision, float(rng.normal()))
+    decider.save(tmp_path / "decider")
+    for log in (decider.log(), pb.Decider.load(tmp_path / "decider").log()):
+        stated = [p[i] for p, i in zip(log["probabilities"], log["position"], strict=True)]
+        np.testing.assert_allclose(stated, log["propensity"], atol=1e-12)
+
+
+def test_of_offers_too_large_to_keep_nothing_large_is_kept(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(60_000, 3))
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=1, log=True)
+    _, second = decider.ask(X, count=2)
+    decider.ask(pb.FiniteArms(X))
+    decider.save(tmp_path / "decider")
+    assert (tmp_path / "decider").stat().st_size < 50_000
+    loaded = pb.Decider.load(tmp_path / "decider")
+    assert loaded.explain(second.id, X).reason == decider.explain(second, X).reason

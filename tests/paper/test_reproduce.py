@@ -1,0 +1,114 @@
+"""`reproduce`: what it leaves behind, and how it goes on."""
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import projbandits as pb
+from projbandits.paper import FIGURES, reproduce
+from projbandits.paper import experiments as e
+from projbandits.paper.verdicts import (
+    UNDECIDED,
+)
+from projbandits.results import Result
+from tests.reproductions import SMALL, Tired
+
+
+def test_it_writes_figures_data_tables_and_a_report(tmp_path: Path) -> None:
+    done = reproduce(["fig-a", "fig-c"], out=tmp_path / "new" / "out", **SMALL)
+    names = {path.name for path in done.out.iterdir()} - {"unfinished"}
+    assert names == {
+        *(f"fig-{x}.{kind}" for x in ("a", "c", "return") for kind in ("png", "pdf")),
+        "data",
+        "report.html",
+        "reproduction.json",
+    }
+    result = Result.load(done.out / "data" / "setting-a.parquet")
+    assert (result.trials, result.horizon) == (4, 60)
+    assert {claim.name for claim in done.verdicts} >= {"best-a", "sublinear-c", "theorem-2"}
+    assert {verdict.outcome for verdict in done.verdicts.values()} == {UNDECIDED}
+
+
+def test_an_interrupted_run_continues_and_ends_the_same(tmp_path: Path) -> None:
+    whole = reproduce(["fig-a", "fig-b"], out=tmp_path / "whole", **SMALL)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(["fig-a", "fig-b"], out=tmp_path / "out", executor=Tired(1), **SMALL)
+    assert [x.name for x in (tmp_path / "out" / "data").glob("*.parquet")] == ["setting-a.parquet"]
+    again = reproduce(["fig-a", "fig-b"], out=tmp_path / "out", **SMALL)
+    for name, result in whole.results.items():
+        np.testing.assert_array_equal(again.results[name].regret, result.regret)
+    assert not list((tmp_path / "out" / "unfinished").iterdir())
+
+
+def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
+    reproduce(["fig-a"], out=tmp_path, **SMALL)
+    reproduce(["fig-a"], out=tmp_path, executor=Tired(0), **SMALL)
+
+
+def test_figures_add_up_in_one_folder(tmp_path: Path) -> None:
+    reproduce(["fig-a"], out=tmp_path, **SMALL)
+    done = reproduce(["fig-b"], out=tmp_path, **SMALL)
+    assert set(done.results) == {"setting-a", "setting-b"}
+
+
+def test_an_unknown_figure_suggests_a_known_one(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="got 'fig-wines': did you mean 'fig-wine'"):
+        reproduce(["fig-wines"], out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_of_another_experiment_size_or_seed_is_noticed(tmp_path: Path) -> None:
+    reproduce(["fig-a"], out=tmp_path, **SMALL)
+    file = tmp_path / "data" / "setting-a.parquet"
+    whole = Result.load(file)
+    steps = e.SETTING_A.checkpoints(60)
+    for experiment, changes in (
+        (e.SETTING_A, {"seed": 1}),
+        (e.SETTING_A, {"trials": 5}),
+        (e.SETTING_A, {"checkpoints": steps[1:]}),
+        (e.SETTING_B, {}),  # the same strategies in other worlds
+    ):
+        options = {**SMALL, "checkpoints": steps, **changes}
+        pb.simulate(experiment.problem(), experiment.strategies, **options).save(file)
+        with pytest.raises(ValueError, match=r"setting-a\.parquet' is not setting-a of these"):
+            reproduce(["fig-a"], out=tmp_path, **SMALL)
+    whole.save(file)
+    reproduce(["fig-a"], out=tmp_path, executor=Tired(0), **SMALL)
+
+
+def test_a_run_killed_between_its_files_is_made_whole(tmp_path: Path) -> None:
+    reproduce(["fig-a"], out=tmp_path, **SMALL)
+    table = (tmp_path / "data" / "setting-a.csv").read_bytes()
+    (tmp_path / "data" / "setting-a.parquet").unlink()  # the table is written before it
+    (tmp_path / "data" / "setting-a.csv").write_text("half")
+    reproduce(["fig-a"], out=tmp_path, **SMALL)
+    assert (tmp_path / "data" / "setting-a.csv").read_bytes() == table
+    assert (tmp_path / "data" / "setting-a.parquet").is_file()
+
+
+def test_what_is_not_installed_is_told_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> Any:
+        raise ModuleNotFoundError("the wine data is not installed")
+
+    broken = dataclasses.replace(e.WINE, problem=missing)
+    monkeypatch.setitem(
+        FIGURES, "fig-wine", dataclasses.replace(FIGURES["fig-wine"], experiments=(broken,))
+    )
+    with pytest.raises(ModuleNotFoundError, match="wine data"):
+        reproduce(["fig-a", "fig-wine"], out=tmp_path, executor=Tired(0), **SMALL)
+
+
+def test_what_compiles_ahead_ends_with_who_asked_for_it() -> None:
+    # `projbandits.paper.reproduce` is the function too.
+    command = sys.modules["projbandits.paper.reproduce"].COMPILE
+    with subprocess.Popen([sys.executable, "-c", command], stdin=subprocess.PIPE) as other:
+        assert other.stdin is not None
+        other.stdin.close()
+    assert other.returncode == 1

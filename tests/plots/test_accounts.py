@@ -1,0 +1,56 @@
+"""The figure of an audit."""
+
+import itertools
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+import projbandits as pb
+from tests.accounts import played
+
+
+def texts(ax: Any) -> list[str]:
+    return [text.get_text().strip() for text in ax.texts]
+
+
+def test_an_audit_is_drawn() -> None:
+    audit = played().audit()
+    figure = audit.plot()
+    assert " ".join(figure.get_suptitle().split()) == audit.verdict
+    changes, costs, carried, shares = figure.axes
+    assert texts(changes)[:2] == ["0 %", "0 %"]
+    bars = [bar.get_width() for bar in costs.patches]
+    assert sum(bars) == pytest.approx(audit.table["value"]["return given up"])
+    assert [label.get_text() for label in carried.get_yticklabels()] == ["group", "age"]
+    labels = [label.get_text() for label in shares.get_yticklabels()]
+    assert labels[:4] == ["group", "0", "1", "age"]
+    bottom, top = shares.get_ylim()
+    assert bottom > top  # the first group stands on top
+    assert [line.get_label() for line in shares.lines[:4]] == [*audit.groups.columns[2:]]
+    for i, part in enumerate(audit.groups.columns[2:]):
+        np.testing.assert_array_equal(shares.lines[i].get_xdata(), audit.groups[part])
+    plt.close(figure)
+
+
+def test_what_is_unknown_is_drawn_as_unknown() -> None:
+    figure = played(pb.ProjectedTS(), steps=5).audit().plot()
+    assert texts(figure.axes[0]) == ["0 %", "0 %", "unknown", "unknown"]
+    assert "in exploring is unknown" in " ".join(figure.get_suptitle().split())
+    plt.close(figure)
+
+
+def test_many_protected_columns_have_room() -> None:
+    names = [f"feature_{j}" for j in range(8)]
+    decider = pb.Decider(subspace=pb.Subspace.without(names[2:], columns=names), seed=0, log=True)
+    decider.tell(decider.ask(np.random.default_rng(0).normal(size=(40, 8))).id, 1.0)
+    figure = decider.audit().plot()
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
+        assert all(a.y0 >= b.y1 for a, b in itertools.pairwise(boxes))
+    title = figure._suptitle.get_window_extent()
+    assert title.x1 <= figure.bbox.x1
+    assert title.y0 >= max(ax.get_tightbbox().y1 for ax in figure.axes)
+    plt.close(figure)

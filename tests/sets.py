@@ -1,0 +1,48 @@
+"""Convex sets of every kind, and scores to be maximised over them."""
+
+import numpy as np
+
+import projbandits as pb
+from projbandits.arms import ConvexSet
+from projbandits.ridge import Ridge
+from projbandits.strategies.belief import Optimism
+
+CUBE = np.vstack([np.eye(3), -np.eye(3)])
+SETS: dict[str, ConvexSet] = {
+    "entropy": pb.EntropyBall(d=4, bound=5.0),
+    "entropy-1d": pb.EntropyBall(d=1, bound=5.0),
+    "entropy-zero": pb.EntropyBall(d=3, bound=0.0),
+    "entropy-without-0": pb.EntropyBall(d=3, bound=-0.5),
+    "ball": pb.Ball(d=3, radius=2.0),
+    "ball-centred": pb.Ball(d=2, radius=0.5, center=[3.0, -1.0]),
+    "ellipsoid": pb.Ellipsoid([[4.0, 1.0], [1.0, 1.0]]),
+    "ellipsoid-centred": pb.Ellipsoid(np.diag([1e-6, 1.0, 1e4]), center=[1.0, 2.0, 3.0]),
+    "ellipsoid-flat": pb.Ellipsoid(np.diag([1.0, 0.0, 2.0])),
+    "box": pb.Box([-1.0, 0.0, 2.0], [1.0, 3.0, 2.0]),
+    "cube": pb.Polytope(CUBE, np.ones(6)),
+    "simplex": pb.Polytope(-np.eye(3), np.zeros(3), A_eq=[[1, 1, 1]], b_eq=[1]),
+    "segment": pb.Polytope(-np.eye(2), np.zeros(2), A_eq=[[1, 2]], b_eq=[2]),
+    "point": pb.Polytope(CUBE, [1, 2, 3, -1, -2, -3]),
+    "origin": pb.Polytope(CUBE, np.zeros(6)),
+    "implied-plane": pb.Polytope(np.vstack([CUBE, [1, 1, 1], [-1, -1, -1]]), [*np.ones(6), 0, 0]),
+    "redundant": pb.Polytope(np.vstack([CUBE, CUBE * 1e3, CUBE]), [1] * 6 + [1e3] * 6 + [2] * 6),
+}
+
+
+def confused(region: ConvexSet, rng: np.random.Generator, most: float = 0.5) -> Optimism:
+    """A UE score with a random history and a radius of up to 10^most."""
+    X = region.supports(rng.normal(size=(rng.integers(1, 30), region.d)))
+    r = X @ rng.uniform(-1, 1, region.d) + 0.5 * rng.normal(size=len(X))
+    ridge = Ridge.prior(region.d, 1.0).update_many(X, r)
+    return Optimism(ridge.theta, 10 ** rng.uniform(-2, most), ridge)
+
+
+def region_of(kind: str, d: int) -> ConvexSet:
+    sets: dict[str, ConvexSet] = {
+        "entropy": pb.EntropyBall(d),
+        "entropy-without-0": pb.EntropyBall(d, bound=-0.2),
+        "ball": pb.Ball(d, center=np.full(d, 0.3)),
+        "ellipsoid": pb.Ellipsoid(np.diag(np.arange(1.0, d + 1) ** 2), center=-np.ones(d)),
+        "box": pb.Box(-np.ones(d), 0.7 * np.ones(d)),
+    }
+    return sets[kind]

@@ -1,0 +1,124 @@
+"""Which engine serves what: the fastest that is exact, or a refusal that says why."""
+
+import numpy as np
+import pytest
+
+import projbandits as pb
+from projbandits.problems import Problem
+from projbandits.simulation import CompiledRule, engines
+from projbandits.strategies import LinearStrategy
+from tests.worlds import CONVEX, FINITE, GREEDY, U3, always, given, run
+
+
+class Varied:
+    """Worlds of several shapes, as somebody else's problem may have them."""
+
+    def world(self, rng: np.random.Generator) -> pb.problems.World:
+        arms = pb.FiniteArms(rng.normal(size=(rng.integers(3, 5), 3)))
+        return pb.problems.World(arms, U3, pb.problems.Gaussian(rng.random()), theta=rng.random(3))
+
+    def __repr__(self) -> str:
+        return "Varied()"
+
+
+class Blurred(Varied):
+    """Worlds of one shape in some of which round-off leaves fewer arms to the basis."""
+
+    def world(self, rng: np.random.Generator) -> pb.problems.World:
+        near = pb.FiniteArms([[1.0, 1.0], [1.0, 1.0 + 3e-11]])
+        arms = near if rng.random() < 0.5 else pb.FiniteArms(np.eye(2))
+        U = pb.Subspace.coordinates([0], d=2)
+        return pb.problems.World(arms, U, pb.problems.Gaussian(), theta=rng.random(2))
+
+
+@pytest.mark.parametrize(
+    "problem", [Varied(), Blurred(), *FINITE.values()], ids=["varied", "blurred", *FINITE]
+)
+def test_worlds_played_together_come_to_the_same_as_one_by_one(
+    problem: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strategies = [*GREEDY, pb.GENTRY(schedule=always), pb.GENTRY(basis="first"), pb.UE()]
+    size = {"trials": 40, "horizon": 100}
+    together = run(problem, strategies, "auto", **size)
+    monkeypatch.setattr(engines, "BATCH", 1)
+    single = run(problem, strategies, "auto", **size)
+    assert np.array_equal(together.regret, single.regret)
+    assert np.array_equal(together.best_share, single.best_share)  # type: ignore[arg-type]
+
+
+def test_auto_takes_the_fastest_engine_that_is_exact() -> None:
+    names = {
+        "events": run(FINITE["setting-a"], pb.GENTRY(), "auto", trials=1, horizon=5),
+        "compiled": run(FINITE["uniform"], [pb.GENTRY(), pb.UE()], "auto", trials=1, horizon=5),
+        "reference": run(
+            given(pb.Polytope(np.vstack([np.eye(3), -np.eye(3)]), np.ones(6))),
+            pb.GENTRY(),
+            "auto",
+            trials=1,
+            horizon=5,
+        ),
+    }
+    for name, result in names.items():
+        assert set(result.engines) == {name}
+
+
+@pytest.mark.parametrize(
+    ("engine", "problem", "strategy", "reason"),
+    [
+        ("events", "setting-a", pb.UE(), "UE is not epsilon_t-greedy"),
+        ("events", "uniform", pb.GENTRY(), "it needs Gaussian noise, got Uniform"),
+        ("events", "setting-c", pb.GENTRY(), "it needs finitely many arms, got EntropyBall"),
+        ("compiled", "polytope", pb.GENTRY(), "no compiled support points for Polytope"),
+        ("compiled", "large", pb.GENTRY(), "would cost it accuracy"),
+    ],
+)
+def test_an_engine_that_cannot_serve_says_why(
+    engine: str, problem: str, strategy: LinearStrategy, reason: str
+) -> None:
+    others = {
+        "polytope": given(pb.Polytope(np.vstack([np.eye(3), -np.eye(3)]), np.ones(6))),
+        "large": given(1e6 * np.eye(3)),
+    }
+    with pytest.raises(ValueError, match=f"engine '{engine}' cannot run .* here: .*{reason}"):
+        run({**FINITE, **CONVEX, **others}[problem], strategy, engine, trials=1, horizon=5)
+
+
+class Growing:
+    """Worlds whose arms grow from trial to trial, beyond what the compiled engines take."""
+
+    def world(self, rng: np.random.Generator) -> pb.problems.World:
+        size = 1.0 if rng.bit_generator.seed_seq.spawn_key[0] < 5 else 1e6  # type: ignore[attr-defined]
+        return given(size * np.eye(3)).world(rng)
+
+    def __repr__(self) -> str:
+        return "Growing()"
+
+
+def test_a_later_world_that_the_engine_cannot_serve_is_not_run_all_the_same() -> None:
+    with pytest.raises(ValueError, match=r"would cost it accuracy.*use engine='reference'"):
+        run(Growing(), pb.GENTRY(), "auto", trials=8, horizon=5)
+
+
+class Own(pb.GENTRY):
+    """A strategy that offers a compiled rule of its own, which knows nothing of effects."""
+
+    def compiled_rule(
+        self, arms: pb.DecisionSet, subspace: pb.Subspace, horizon: int
+    ) -> CompiledRule:
+        return CompiledRule(lambda t, view, rng: 0, np.zeros(1))
+
+
+def test_engines_without_them_say_so() -> None:
+    problem = pb.problems.random_arms(d=3, arms=5, u=2)
+    for strategy, engine, why in (
+        (pb.GENTRY(arm_effects="auto"), "events", "arm effects need every step"),
+        (Own(arm_effects="auto"), "compiled", "no compiled rule for arm effects"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            pb.simulate(problem, strategy, trials=1, horizon=5, engine=engine, progress=False)
+    ball = pb.problems.random_theta(pb.Ball(2), u=1)
+    for refused in (pb.EIIDS(arm_effects="auto"), pb.GENTRY(arm_effects=1.0)):
+        with pytest.raises(ValueError, match="arm_effects needs finitely many arms, got Ball"):
+            pb.simulate(ball, refused, trials=1, horizon=5, progress=False)
+        with pytest.raises(ValueError, match="arm effects need finitely many arms"):
+            pb.simulate(ball, refused, trials=1, horizon=5, engine="compiled", progress=False)
