@@ -20,7 +20,7 @@ from projbandits.simulation.kernels.posterior import (
     work_room,
 )
 from projbandits.simulation.kernels.support import Region, support
-from projbandits.simulation.kernels.tally import count
+from projbandits.simulation.kernels.tally import START, count
 from projbandits.strategies.information import DRAWS, TURNS
 from projbandits.subspace import Subspace
 
@@ -165,7 +165,7 @@ def convex_steps(  # type: ignore[no-untyped-def]
     It learns on x, or on its projection, and aims along theta-hat, or along its projection. `room`
     is scratch (4 x d).
     """
-    d = world.theta.size
+    d, so_far = world.theta.size, START
     inverse, theta, aim = view.inverse, view.theta, view.aim
     x, v, u = room[0], room[1], room[2]
     f = x if learns_whole else room[3]
@@ -187,7 +187,8 @@ def convex_steps(  # type: ignore[no-untyped-def]
         move(inverse, theta, c, w, v, u)
         if not aims_whole:
             _multiply(view.projection, theta, aim)
-        count(tally, t, 1, world.best_reward - reward, world.best_return - mean, False)
+        gap, return_gap = world.best_reward - reward, world.best_return - mean
+        so_far = count(tally, so_far, t, 1, gap, return_gap, False)
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)

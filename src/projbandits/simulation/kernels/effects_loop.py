@@ -21,7 +21,7 @@ from projbandits.simulation.kernels.posterior import (
     Own,
     work_room,
 )
-from projbandits.simulation.kernels.tally import count
+from projbandits.simulation.kernels.tally import START, count
 from projbandits.simulation.kernels.variances import assemble, factor, refit
 
 
@@ -97,7 +97,7 @@ def effect_steps(  # type: ignore[no-untyped-def]
     linear, weights, pulls, sums, scales = own.linear, own.weights, own.pulls, own.sums, own.scales
     inverse, theta, learn, across = view.inverse, view.theta, view.learn, view.inside.across
     v, b, scratch = room[0], room[1], room[2]
-    K, d = scores.size, theta.size
+    K, d, so_far = scores.size, theta.size, START
     for a in range(d):
         b[a] = 0.0
     for t in range(1, horizon + 1):
@@ -150,4 +150,4 @@ def effect_steps(  # type: ignore[no-untyped-def]
             alone = ratio * weights[j]
             scores[j] += alone * (sums[j] - pulls[j] * view.scratch[j])
             squares[j] = weights[j] * weights[j] * linear[j] + alone
-        count(tally, t, 1, world.gaps[i], world.return_gaps[i], world.is_best[i])
+        so_far = count(tally, so_far, t, 1, world.gaps[i], world.return_gaps[i], world.is_best[i])

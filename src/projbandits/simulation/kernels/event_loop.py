@@ -13,7 +13,7 @@ from numba import njit
 from projbandits.simulation.arrays import FiniteWorld
 from projbandits.simulation.kernels.common import LANES, argmax, bind, direction, move, products
 from projbandits.simulation.kernels.philox import begin, normal, uniform
-from projbandits.simulation.kernels.tally import Tally, count
+from projbandits.simulation.kernels.tally import START, Tally, count
 
 NEGLIGIBLE = -math.log(1e-18)
 DEPTH = 70  # a block of 2^63 steps halves 63 times
@@ -168,7 +168,7 @@ def play(  # type: ignore[no-untyped-def]
         inverse[a, a] = 1.0 / penalty
     pulls[:] = 0
     totals[:] = 0.0
-    drawn = 0
+    drawn, so_far = 0, START
     t = 1
     tau = 0
     while t <= horizon and not stop[0]:
@@ -203,7 +203,7 @@ def play(  # type: ignore[no-untyped-def]
             scores[j] += c * slopes[j]
         pulls[i] += m
         totals[i] += S + m * p
-        count(tally, t, m, world.gaps[i], world.return_gaps[i], world.is_best[i])
+        so_far = count(tally, so_far, t, m, world.gaps[i], world.return_gaps[i], world.is_best[i])
         t += m
 
 
@@ -224,7 +224,7 @@ def _events(  # type: ignore[no-untyped-def]
             FiniteWorld(means[n], gaps[n], return_gaps[n], is_best[n], noise, scale[n]),
             begin(key, trials[n], NOISE),
             begin(key, trials[n], COINS),
-            Tally(np.zeros(2), np.zeros(2, np.int64), steps, out[n]),
+            Tally(steps, out[n]),
             (pulls[n], totals[n], inverse[n], theta[n]),
             stop,
         )

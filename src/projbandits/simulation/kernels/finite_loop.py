@@ -23,7 +23,7 @@ from projbandits.simulation.kernels.posterior import (
     move_inside,
     work_room,
 )
-from projbandits.simulation.kernels.tally import count
+from projbandits.simulation.kernels.tally import START, count
 
 
 class View(NamedTuple):
@@ -134,7 +134,7 @@ def finite_steps(  # type: ignore[no-untyped-def]
     )
     learn_T, aim_T, residual = view.learn_columns, view.aim_columns, view.residual
     v, u = room[0], room[1]
-    K = scores.size
+    K, so_far = scores.size, START
     for t in range(1, horizon + 1):
         if t % 4096 == 0 and stop[0]:
             break
@@ -158,4 +158,4 @@ def finite_steps(  # type: ignore[no-untyped-def]
                 squares[j] = max(squares[j] - w * moved[j] * moved[j], 0.0)
             if view.inside.basis.shape[1] > 0:
                 move_inside(view.inside, w, v, moved, u)
-        count(tally, t, 1, world.gaps[i], world.return_gaps[i], world.is_best[i])
+        so_far = count(tally, so_far, t, 1, world.gaps[i], world.return_gaps[i], world.is_best[i])

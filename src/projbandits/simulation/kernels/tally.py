@@ -12,43 +12,40 @@ from projbandits._checks import Array
 
 
 class Tally(NamedTuple):
-    """Running counts, and their values at the steps that are asked about.
+    """What is asked about a trial, and the answers.
 
     Parameters
     ----------
-    regrets : ndarray of shape (2,)
-        The projection regret and the return regret.
-    counts : ndarray of shape (2,)
-        The plays of a best arm, and the number of questions answered.
     steps : ndarray of shape (n,)
         The steps that are asked about, in order; see `simulation.records.Questions`.
     out : ndarray of shape (3, n)
         The answers: both regrets and the plays of a best arm, up to each step.
     """
 
-    regrets: Array
-    counts: NDArray[np.int64]
     steps: NDArray[np.int64]
     out: Array
 
 
+START = (0.0, 0.0, 0, 0)
+"""Both regrets, the plays of a best arm and the questions answered, before the first step.
+
+A loop carries them from step to step in registers; stores to an array would slow a short step.
+"""
+
+
 def begin_tally(steps: NDArray[np.int64]) -> Tally:
     """Return the tally of a trial that is about to begin."""
-    return Tally(np.zeros(2), np.zeros(2, np.int64), steps, np.zeros((3, len(steps))))
+    return Tally(steps, np.zeros((3, len(steps))))
 
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
-def count(tally, t, m, gap, return_gap, best):  # type: ignore[no-untyped-def]
-    """Count m plays of one arm, from step t on."""
-    regrets, counts, steps, out = tally.regrets, tally.counts, tally.steps, tally.out
-    due = counts[1]
-    while due < steps.size and steps[due] < t + m:
-        played = steps[due] - t + 1
-        out[0, due] = regrets[0] + gap * played
-        out[1, due] = regrets[1] + return_gap * played
-        out[2, due] = counts[0] + (played if best else 0)
+def count(tally, so_far, t, m, gap, return_gap, best):  # type: ignore[no-untyped-def]
+    """Return the counts after m plays of one arm from step t on, and answer what is asked."""
+    regret, return_regret, plays, due = so_far
+    while due < tally.steps.size and tally.steps[due] < t + m:
+        played = tally.steps[due] - t + 1
+        tally.out[0, due] = regret + gap * played
+        tally.out[1, due] = return_regret + return_gap * played
+        tally.out[2, due] = plays + (played if best else 0)
         due += 1
-    counts[1] = due
-    regrets[0] += gap * m
-    regrets[1] += return_gap * m
-    counts[0] += m if best else 0
+    return regret + gap * m, return_regret + return_gap * m, plays + (m if best else 0), due
