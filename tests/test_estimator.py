@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import projbandits as pb
@@ -48,6 +50,34 @@ def test_in_parts_it_learns_the_same() -> None:
     parts = pb.ProjectedRidge().partial_fit(X[:20], y[:20]).partial_fit(X[20:], y[20:])
     np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-12)
     np.testing.assert_allclose(parts.fit(X[:20], y[:20]).ridge_.n, 20)
+
+
+def test_weights_count_observations_several_times() -> None:
+    rng = np.random.default_rng(2)
+    X, y, weights = rng.normal(size=(30, 3)), rng.normal(size=30), rng.integers(0, 4, size=30)
+    U = pb.Subspace.span(rng.normal(size=(3, 2)))
+    weighted = pb.ProjectedRidge(U, penalty=0.5).fit(X, y, sample_weight=weights)
+    repeated = pb.ProjectedRidge(U, penalty=0.5).fit(X.repeat(weights, 0), y.repeat(weights))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-10)
+    assert weighted.ridge_.n == (weights > 0).sum()
+    with pytest.raises(ValueError, match="sample_weight must not be negative, got -1"):
+        pb.ProjectedRidge().fit(X, y, sample_weight=-np.ones(30))
+
+
+def test_a_search_over_penalties_does_not_choose_the_one_that_leaks() -> None:
+    rng = np.random.default_rng(3)
+    kept = rng.normal(size=(400, 2))
+    protected = 0.8 * kept[:, 0] + 0.6 * rng.normal(size=400)
+    X = np.column_stack([kept, protected])
+    y = X @ [0.0, 0.3, 1.0] + 0.1 * rng.normal(size=400)
+    U = pb.Subspace.coordinates([0, 1], d=3)
+    search = GridSearchCV(pb.ProjectedRidge(U), {"penalty": [0.1, 1.0, 100.0, 1000.0]}).fit(X, y)
+    assert search.best_params_["penalty"] <= 1.0
+    np.testing.assert_allclose(search.best_estimator_.coef_, [0.0, 0.3, 0.0], atol=0.03)
+    # Compared with returns, the prediction of the part that counts does best where it leaks most.
+    leaking = pb.ProjectedRidge(U, penalty=1000.0).fit(X, y)
+    fits = [r2_score(y, model.predict(X)) for model in (leaking, search.best_estimator_)]
+    assert fits[0] > fits[1] + 0.05
 
 
 def test_a_subspace_that_does_not_fit_is_named() -> None:

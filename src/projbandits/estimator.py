@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
-from projbandits._checks import Array, positive
+from projbandits._checks import Array, positive, real_vector
 from projbandits.ridge import Ridge
 from projbandits.subspace import Subspace
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin
+    from sklearn.metrics import r2_score
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
     raise ImportError(
@@ -61,27 +62,49 @@ class ProjectedRidge(RegressorMixin, BaseEstimator):
 
     ridge_: Ridge
 
-    def fit(self, X: Any, y: Any) -> ProjectedRidge:
-        """Learn from observations X, one per row, and their returns y."""
-        return self._learn(X, y, fresh=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ProjectedRidge:
+        """Learn from observations X, one per row, and their returns y.
 
-    def partial_fit(self, X: Any, y: Any) -> ProjectedRidge:
+        The noise of a return of weight w has the variance noise_^2 / w.
+        """
+        return self._learn(X, y, sample_weight, fresh=True)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> ProjectedRidge:
         """Learn from more observations."""
-        return self._learn(X, y, fresh=not hasattr(self, "ridge_"))
+        return self._learn(X, y, sample_weight, fresh=not hasattr(self, "ridge_"))
 
-    def _learn(self, X: Any, y: Any, fresh: bool) -> ProjectedRidge:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the R^2 of the whole return, <x, theta-hat>.
+
+        What `predict` predicts is never observed. Compared with returns it would win by taking in
+        the effect of what must not count, so a search over penalties would choose the most biased.
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, reset=False, dtype=np.float64)
+        return float(r2_score(y, rows @ self.theta_, sample_weight=sample_weight))
+
+    def _learn(self, X: Any, y: Any, weights: Any, fresh: bool) -> ProjectedRidge:
         before = self.__dict__.copy()
         try:
-            return self._learn_or_raise(X, y, fresh)
+            return self._learn_or_raise(X, y, weights, fresh)
         except BaseException:
             self.__dict__ = before
             raise
 
-    def _learn_or_raise(self, X: Any, y: Any, fresh: bool) -> ProjectedRidge:
+    def _learn_or_raise(self, X: Any, y: Any, weights: Any, fresh: bool) -> ProjectedRidge:
         penalty = positive("penalty", self.penalty)
         if not isinstance(self.subspace, Subspace | None):
             raise TypeError(f"subspace must be a Subspace, got {self.subspace!r}: see pb.Subspace")
         rows, returns = validate_data(self, X, y, reset=fresh, dtype=np.float64, y_numeric=True)
+        if weights is not None:
+            given = real_vector("sample_weight", weights, len(rows))
+            if (given < 0).any():
+                raise ValueError(f"sample_weight must not be negative, got {given.min()}")
+            if not given.any():
+                raise ValueError("sample_weight must hold a weight above zero, got zeros only")
+            roots = np.sqrt(given)
+            told = roots > 0
+            rows, returns = rows[told] * roots[told, None], returns[told] * roots[told]
         d = rows.shape[1]
         names = getattr(self, "feature_names_in_", None)
         if self.subspace is not None:
@@ -96,6 +119,10 @@ class ProjectedRidge(RegressorMixin, BaseEstimator):
         self.noise_ = self.ridge_.noise
         return self
 
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> Array: ...
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[Array, Array]: ...
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Return the projection reward of each row of X, with its standard error if asked for."""
         check_is_fitted(self)

@@ -1,0 +1,180 @@
+"""Tables of any library, lists of dicts and plain matrices, read by the names of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from projbandits._checks import Array, did_you_mean, short
+from projbandits._tables import MISSING, is_table
+
+Column = npt.NDArray[Any]
+
+
+class Columns:
+    """What a table holds, column by column.
+
+    Parameters
+    ----------
+    name : str
+        What to call the table in an error.
+    table : DataFrame, Arrow table, list of dicts, dict of columns, or matrix
+        Pandas and polars will do. The columns of a matrix are called x0, x1 and so on.
+
+    Examples
+    --------
+    >>> from projbandits._columns import Columns
+    >>> rows = Columns("items", [{"length": 90, "genre": "drama"}, {"length": 120}])
+    >>> rows.names, len(rows)
+    (('length', 'genre'), 2)
+    >>> rows.numbers("length")
+    array([ 90., 120.])
+    """
+
+    def __init__(self, name: str, table: Any) -> None:
+        self.name = name
+        if hasattr(table, "collect_schema") and not hasattr(table, "to_numpy"):
+            raise TypeError(f"{name} must be a table at hand, got a lazy one: collect() it first")
+        if hasattr(table, "column_names"):  # Arrow
+            self.names = tuple(map(str, table.column_names))
+            self._length, self._get = table.num_rows, self._of_arrow(table)
+        elif is_table(table):
+            self.names = tuple(map(str, table.columns))
+            given = dict(zip(self.names, table.columns, strict=True))
+            self._length = len(table)
+            self._get = lambda column: np.asarray(table[given[column]].to_numpy())
+        elif isinstance(table, Mapping):
+            self.names = tuple(map(str, table))
+            columns = {str(key): _entries(value) for key, value in table.items()}
+            lengths = {key: len(value) for key, value in columns.items()}
+            self._length = max(lengths.values(), default=0)
+            for key, length in lengths.items():
+                if length != self._length:
+                    raise ValueError(
+                        f"{name} must have columns of one length, got {length} in {key!r} and "
+                        f"{self._length} in others"
+                    )
+            self._get = columns.__getitem__
+        elif _is_records(table):
+            self.names = tuple(dict.fromkeys(str(key) for row in table for key in row))
+            self._length = len(table)
+            self._get = lambda column: _entries([row.get(column) for row in table])
+        else:
+            matrix = _matrix(name, table)
+            self.names = tuple(f"x{j}" for j in range(matrix.shape[1]))
+            self._length = len(matrix)
+            self._get = lambda column: matrix[:, int(column[1:])]
+        twice = sorted({column for column in self.names if self.names.count(column) > 1})
+        if twice:
+            raise ValueError(f"{name} must have distinct columns, got {twice[0]!r} more than once")
+
+    def __len__(self) -> int:
+        return int(self._length)
+
+    @staticmethod
+    def _of_arrow(table: Any) -> Any:
+        return lambda column: table.column(column).to_numpy(zero_copy_only=False)
+
+    def values(self, column: str) -> Column:
+        """Return a column as it is."""
+        if column not in self.names:
+            raise ValueError(
+                f"{self.name} must have a column {column!r}, it is missing"
+                f"{did_you_mean(column, self.names)}"
+            )
+        return np.asarray(self._get(column))
+
+    def numbers(self, column: str) -> Array:
+        """Return a column of numbers; what is missing is nan."""
+        values = self.values(column)
+        if values.dtype.kind in "biuf":
+            return values.astype(np.float64)
+        if values.dtype.kind == "O":
+            return np.array(
+                [self._number(entry, row, column) for row, entry in enumerate(values.tolist())],
+                dtype=np.float64,
+            )
+        raise TypeError(
+            f"{self.name} must hold numbers in column {column!r}, got {values.dtype}: declare it "
+            "categorical, or convert it"
+        )
+
+    def vectors(self, column: str) -> Array:
+        """Return a column of vectors of one length, a row each."""
+        entries = self.values(column)
+        try:
+            rows = [np.asarray(entry, dtype=np.float64) for entry in entries]
+        except (TypeError, ValueError):
+            rows = []
+        if len(rows) != len(entries) or {row.ndim for row in rows} - {1}:
+            raise TypeError(
+                f"{self.name} must hold vectors of numbers in column {column!r}, got "
+                f"{short(entries[0])} in row 0"
+            )
+        for i, row in enumerate(rows):
+            if len(row) != len(rows[0]):
+                raise ValueError(
+                    f"{self.name} must hold vectors of one length in column {column!r}, got "
+                    f"{len(row)} numbers in row {i} and {len(rows[0])} in row 0"
+                )
+        return np.array(rows).reshape(len(rows), -1)
+
+    def _number(self, entry: Any, row: int, column: str) -> float:
+        if type(entry).__name__ in MISSING:
+            return float("nan")
+        if isinstance(entry, str | bytes) or np.ndim(entry) or np.iscomplexobj(entry):
+            number = None
+        else:
+            try:
+                number = float(entry)
+            except (TypeError, ValueError):
+                number = None
+        if number is None:
+            raise TypeError(
+                f"{self.name} must hold numbers in column {column!r}, got {short(entry)} in row "
+                f"{row}: declare the column categorical, or convert it (an argument must be a "
+                "string or a number)"
+            )
+        return number
+
+
+def _is_records(table: Any) -> bool:
+    return (
+        isinstance(table, Sequence)
+        and not isinstance(table, str | bytes)
+        and len(table) > 0
+        and all(isinstance(row, Mapping) for row in table)
+    )
+
+
+def _entries(value: Any) -> Column:
+    """Return a column given as a list, an array or one value."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return value
+    if hasattr(value, "to_numpy"):
+        return np.asarray(value.to_numpy())
+    listed = list(value) if isinstance(value, list | tuple) else [value]
+    if all(isinstance(entry, int | float) for entry in listed):
+        return np.array(listed)
+    column = np.empty(len(listed), dtype=object)
+    for i, entry in enumerate(listed):
+        column[i] = entry
+    return column
+
+
+def _matrix(name: str, table: Any) -> Column:
+    if hasattr(table, "toarray"):
+        raise TypeError(f"{name} must be a table, got a sparse matrix: pass its toarray()")
+    matrix = np.asarray(table)
+    if matrix.dtype.kind == "c":
+        raise ValueError(f"{name} must hold real numbers. Complex data not supported")
+    if matrix.ndim != 2:
+        hint = ". Reshape your data: one item per row" if matrix.ndim == 1 else ""
+        raise ValueError(
+            f"{name} must be a table or a matrix, got {short(table)} of {matrix.ndim} dimensions"
+            f"{hint}"
+        )
+    return matrix

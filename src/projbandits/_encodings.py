@@ -1,0 +1,326 @@
+"""How one source column, or one block of them, becomes numbers of comparable size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from projbandits._checks import Array, real, real_array, short
+from projbandits._columns import Column, Columns
+
+ROUNDING = 1e-10
+"""A spread below this share of a column's size may be round-off: the column is constant."""
+OTHER = "other"
+LEVELS = 10_000
+"""More levels than this are an identity, not a category."""
+
+
+class Encoding(Protocol):
+    """What `Features` asks of a source."""
+
+    kind: ClassVar[str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features it makes."""
+        ...
+
+    def within(self, names: Collection[str]) -> bool:
+        """Tell whether a table with these columns has the source."""
+        ...
+
+    def encode(self, columns: Columns, out: Array) -> list[Any]:
+        """Write the features, a row each, over zeros; return levels that `fit` did not see."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        ...
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """(x - mean) / scale; a column without spread makes no feature."""
+
+    name: str
+    mean: float
+    scale: float
+    missing: str
+    kind: ClassVar[str] = "numeric"
+
+    @classmethod
+    def fit(cls, name: str, given: Any, columns: Columns | None, missing: str) -> Numeric:
+        """Return the encoding with mean and scale as given, or those of the column."""
+        if given is not None:
+            mean, scale = _pair(name, given)
+            return cls(name, real(f"the mean of {name!r}", mean), scale, missing)
+        assert columns is not None
+        values = _complete(columns, name, columns.numbers(name), missing)
+        known = values[~np.isnan(values)]
+        if not len(known):
+            raise ValueError(f"column {name!r} must have a value, all {len(values)} are missing")
+        size = float(np.abs(known).max())
+        if size > 1e150:
+            raise ValueError(f"column {name!r} must be at most 1e150 in size, got {size}")
+        mean, spread = float(known.mean()), float(known.std())
+        return cls(name, mean, 0.0 if spread <= ROUNDING * size else spread, missing)
+
+    @property
+    def constant(self) -> bool:
+        """Whether the column had the same value everywhere."""
+        return self.scale == 0.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The source's own name, or nothing if it is constant."""
+        return () if self.constant else (self.name,)
+
+    def within(self, names: Collection[str]) -> bool:
+        """Tell whether a table with these columns has the source."""
+        return self.name in names
+
+    def encode(self, columns: Columns, out: Array) -> list[Any]:
+        """Write the scaled column."""
+        if not self.constant:
+            values = _complete(columns, self.name, columns.numbers(self.name), self.missing)
+            out[:, 0] = (values - self.mean) / self.scale
+            _fill(out, self.missing)
+        return []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {"kind": self.kind, "name": self.name, "mean": self.mean, "scale": self.scale}
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """One column per level, and one for all levels that were not seen."""
+
+    name: str
+    levels: tuple[Any, ...]
+    unseen: str
+    missing: str
+    kind: ClassVar[str] = "categorical"
+
+    @classmethod
+    def fit(
+        cls, name: str, given: Any, columns: Columns | None, unseen: str, missing: str
+    ) -> Categorical:
+        """Return the encoding with the levels as given, or those of the column."""
+        if given is not None:
+            if isinstance(given, str) or not isinstance(given, Collection):
+                raise TypeError(f"the levels of {name!r} must be a list, got {short(given)}")
+            levels = [_level(level) for level in given]
+        else:
+            import pandas as pd
+
+            assert columns is not None
+            values = _complete(columns, name, columns.values(name), missing)
+            levels = [_level(value) for value in pd.unique(values[~pd.isna(values)])]
+            levels.sort(key=lambda level: (isinstance(level, str), level))
+        if len(levels) > LEVELS:
+            raise ValueError(
+                f"column {name!r} must have at most {LEVELS} levels, got {len(levels)}: an "
+                "identity is no category"
+            )
+        if not levels or len(set(levels)) != len(levels):
+            raise ValueError(f"the levels of {name!r} must be distinct and some, got {levels!r}")
+        return cls(name, tuple(levels), unseen, missing)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name per level, as in genre=drama."""
+        shown = [f"{self.name}={level}" for level in self.levels]
+        if self.unseen == OTHER:
+            other = f"{self.name}={OTHER}"
+            shown.append(other if other not in shown else f"{other} (not seen)")
+        return tuple(shown)
+
+    def within(self, names: Collection[str]) -> bool:
+        """Tell whether a table with these columns has the source."""
+        return self.name in names
+
+    @cached_property
+    def _index(self) -> Any:
+        import pandas as pd
+
+        return pd.Index(self.levels, dtype=object)
+
+    def encode(self, columns: Columns, out: Array) -> list[Any]:
+        """Write a one in the column of each row's level."""
+        import pandas as pd
+
+        values = columns.values(self.name)
+        if len(values) == 1:  # a context: no hash table is worth it
+            at = np.array([self._place(values[0])])
+        else:
+            at = self._index.get_indexer(pd.Index(values, dtype=object))
+        new, news = at < 0, list[Any]()
+        if new.any():
+            _complete(columns, self.name, values, self.missing)
+            news = [_level(value) for value in pd.unique(values[new & ~pd.isna(values)])]
+            if self.unseen == "error":
+                row = int(new.argmax())
+                raise ValueError(
+                    f"{columns.name} must have levels that fit saw in column {self.name!r}, got "
+                    f"{short(values[row])} in row {row} ({int(new.sum())} such rows, "
+                    f"{len(news)} such levels): fit again, or pass unseen='other'"
+                )
+            at = np.where(new, len(self.levels), at)
+        out[np.arange(len(out)), at] = 1.0
+        return news
+
+    def _place(self, value: Any) -> int:
+        plain = value.item() if isinstance(value, np.generic) else value
+        return self.levels.index(plain) if plain in self.levels else -1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {"kind": self.kind, "name": self.name, "levels": list(self.levels)}
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """(x - mean) / scale for a block, with one scale: the root of its mean squared length."""
+
+    name: str
+    columns: tuple[str, ...] | None
+    mean: tuple[float, ...]
+    scale: float
+    missing: str
+    kind: ClassVar[str] = "embedding"
+
+    @classmethod
+    def fit(cls, name: str, given: Any, columns: Columns | None, missing: str) -> Embedding:
+        """Return the encoding of the columns `given`, or of the vectors in the column `name`."""
+        if isinstance(given, Mapping):
+            block = None if given["columns"] is None else tuple(map(str, given["columns"]))
+            mean, scale = _pair(name, (given["mean"], given["scale"]))
+            centre = real_array(f"the mean of {name!r}", mean, ndim=1)
+            return cls(name, block, tuple(centre.tolist()), scale, missing)
+        block = None if given is None else tuple(map(str, given))
+        if columns is None:
+            raise ValueError(f"table must be given: nothing is known of {name!r}")
+        rows = _block(columns, name, block, missing)
+        centre = np.nanmean(rows, axis=0)
+        scale = math.sqrt(float(np.nanmean(((rows - centre) ** 2).sum(axis=1))))
+        if not scale > ROUNDING * max(float(np.nanmax(np.abs(rows))), 1e-300):
+            raise ValueError(f"block {name!r} must vary, got the same vector in every row")
+        return cls(name, block, tuple(centre.tolist()), scale, missing)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name per number, as in title[0]."""
+        return tuple(f"{self.name}[{j}]" for j in range(len(self.mean)))
+
+    def within(self, names: Collection[str]) -> bool:
+        """Tell whether a table with these columns has the source."""
+        return all(column in names for column in self.columns or (self.name,))
+
+    def encode(self, columns: Columns, out: Array) -> list[Any]:
+        """Write the scaled block."""
+        rows = _block(columns, self.name, self.columns, self.missing)
+        if rows.shape[1] != len(self.mean):
+            raise ValueError(
+                f"{columns.name} must hold vectors of {len(self.mean)} numbers in column "
+                f"{self.name!r}, got {rows.shape[1]}"
+            )
+        out[:] = (rows - np.array(self.mean)) / self.scale
+        _fill(out, self.missing)
+        return []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        block = None if self.columns is None else list(self.columns)
+        made: dict[str, Any] = {"kind": self.kind, "name": self.name, "columns": block}
+        return {**made, "mean": list(self.mean), "scale": self.scale}
+
+
+def read_encoding(data: Any) -> tuple[str, str, Any]:
+    """Return kind, name and what is given of a source, from what `to_dict` made."""
+    fields = {
+        "numeric": {"mean", "scale"},
+        "categorical": {"levels"},
+        "embedding": {"columns", "mean", "scale"},
+    }
+    kind = data.get("kind") if isinstance(data, dict) else None
+    if kind not in fields or set(data) != {"kind", "name", *fields[kind]}:
+        raise ValueError(f"a source must be one of {list(fields)} with its fields, got {data!r}")
+    if not isinstance(data["name"], str):
+        raise TypeError(f"a source must have a name, got {short(data['name'])}")
+    if kind == "numeric":
+        return kind, data["name"], (data["mean"], data["scale"])
+    if kind == "categorical":
+        return kind, data["name"], data["levels"]
+    return kind, data["name"], {name: data[name] for name in fields[kind]}
+
+
+def _pair(name: str, given: Any) -> tuple[Any, float]:
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise TypeError(f"{name!r} must be given as (mean, scale), got {short(given)}")
+    scale = real(f"the scale of {name!r}", given[1])
+    if scale < 0:
+        raise ValueError(f"the scale of {name!r} must not be negative, got {scale}")
+    return given[0], scale
+
+
+def _level(value: Any) -> Any:
+    """Return a category as JSON can hold it."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, float) and plain.is_integer():
+        plain = int(plain)
+    if not isinstance(plain, str | int | float):
+        raise TypeError(
+            f"a category must be a string or a number, got {short(plain)} (an argument must be a "
+            "string or a number)"
+        )
+    return plain
+
+
+def _fill(out: Array, missing: str) -> None:
+    """Put what is missing at the mean."""
+    if missing == "mean":
+        out[np.isnan(out)] = 0.0
+
+
+def _block(columns: Columns, name: str, block: tuple[str, ...] | None, missing: str) -> Array:
+    if block is None:
+        rows = columns.vectors(name)
+    else:
+        rows = np.column_stack([columns.numbers(column) for column in block])
+    _complete(columns, name, rows, missing)
+    return rows
+
+
+def _complete(columns: Columns, name: str, values: Column, missing: str) -> Any:
+    """Return values, or raise if one is infinite, or missing where that is an error."""
+    if values.dtype.kind == "f":
+        total = float(np.einsum("i,i->", values.ravel(), np.ones(values.size)))
+        if math.isfinite(total):
+            return values
+        infinite = np.isinf(values)
+        if infinite.any():
+            row = int(np.argwhere(infinite)[0][0])
+            raise ValueError(
+                f"{columns.name} must be finite, got infinity (inf) in row {row}, column {name!r}: "
+                "drop or fill such entries"
+            )
+        gone = np.isnan(values)
+    elif values.dtype.kind == "O":
+        import pandas as pd
+
+        gone = np.asarray(pd.isna(values))
+    else:
+        return values
+    if missing == "error" and gone.any():
+        row = int(np.argwhere(gone)[0][0])
+        raise ValueError(
+            f"{columns.name} must have every value, column {name!r} lacks {int(gone.sum())} (NaN), "
+            f"the first in row {row}: drop or fill them, or pass missing='mean'"
+        )
+    return values

@@ -1,0 +1,440 @@
+"""Raw columns become feature vectors, and each feature knows which columns it descends from."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from projbandits._checks import Array, did_you_mean, one_of, short
+from projbandits._columns import Columns
+from projbandits._encodings import Categorical, Embedding, Encoding, Numeric, read_encoding
+from projbandits.subspace import Subspace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CONSTANT = "constant"
+FORMAT = 1
+SAID = 1000
+"""Of how many levels that `fit` did not see a warning is given."""
+
+Declared = Sequence[str] | Mapping[str, Any] | None
+
+
+class Features:
+    """How raw columns become a vector of numbers of comparable size.
+
+    Numbers are centred and scaled to variance one, categories become one column per level, blocks
+    of numbers (embeddings) are centred and scaled as a whole, and interactions are the products of
+    the columns of two sources. `subspace` leaves out every column that descends from a protected
+    source, products included.
+
+    Parameters
+    ----------
+    numeric : list of str, or dict
+        Columns of numbers. A dict may give mean and scale: {"length": (100.0, 20.0)}; None there
+        means that `fit` learns them.
+    categorical : list of str, or dict
+        Columns of categories. A dict may give their levels: {"genre": ["drama", "news"]}.
+    embedding : list of str, or dict
+        Columns that hold a vector in each row. A dict names the columns of a block:
+        {"title": ["t0", "t1"]}.
+    context : list of str
+        Those of the sources above that come with a call, not with an item.
+    interactions : list of pairs of str
+        Sources whose products are features too.
+    protected : list of str
+        Sources that must not count.
+    constant : bool
+        Whether a feature is 1 for every item.
+    unseen : "other" or "error"
+        What becomes of a level that `fit` did not see: a column of its own, shared by all such
+        levels, or an error that names it.
+    missing : "error" or "mean"
+        What becomes of a missing value: an error that names it, or the mean of its column; a
+        missing category is then a level that `fit` did not see.
+
+    If nothing is declared, `fit` takes every column: numbers as numeric, everything else as
+    categorical.
+
+    Examples
+    --------
+    >>> import pandas as pd, projbandits as pb
+    >>> films = pd.DataFrame({"length": [90, 110, 100], "country": ["fr", "de", "fr"]})
+    >>> features = pb.Features(numeric=["length"], categorical=["country"], protected=["country"])
+    >>> features.fit(films).names
+    ('constant', 'length', 'country=de', 'country=fr', 'country=other')
+    >>> features.transform(films).round(2)
+    array([[ 1.  , -1.22,  0.  ,  1.  ,  0.  ],
+           [ 1.  ,  1.22,  1.  ,  0.  ,  0.  ],
+           [ 1.  ,  0.  ,  0.  ,  1.  ,  0.  ]])
+    >>> features.subspace.dim
+    2
+    """
+
+    def __init__(
+        self,
+        *,
+        numeric: Declared = None,
+        categorical: Declared = None,
+        embedding: Declared = None,
+        context: Sequence[str] = (),
+        interactions: Sequence[tuple[str, str]] = (),
+        protected: Sequence[str] = (),
+        constant: bool = True,
+        unseen: str = "other",
+        missing: str = "error",
+    ) -> None:
+        # Checked in `fit`, as scikit-learn's clone and set_params want it.
+        self.numeric = numeric
+        self.categorical = categorical
+        self.embedding = embedding
+        self.context = context
+        self.interactions = interactions
+        self.protected = protected
+        self.constant = constant
+        self.unseen = unseen
+        self.missing = missing
+
+    encodings_: dict[str, Encoding]
+    n_features_in_: int
+
+    def fit(self, table: Any = None, y: Any = None) -> Features:
+        """Learn means, scales and levels from a table, and return the features themselves.
+
+        Parameters
+        ----------
+        table : table
+            Items, a row each, with the columns of the context among them. None if means, scales
+            and levels are all given.
+        y : ignored
+        """
+        one_of("unseen", self.unseen, ("other", "error"))
+        one_of("missing", self.missing, ("error", "mean"))
+        columns = None if table is None else Columns("table", table)
+        if columns is not None:
+            _check_some(columns)
+        encodings: dict[str, Encoding] = {}
+        for kind, name, given in self._declared(columns):
+            if name in encodings:
+                raise ValueError(f"a source must be declared once, got {name!r} more than once")
+            made = self._encoding(kind, name, given, columns)
+            if isinstance(made, Numeric) and made.constant:
+                warnings.warn(
+                    f"column {name!r} has the same value in every row and is left out",
+                    stacklevel=2,
+                )
+            encodings[name] = made
+        self._check_names(encodings)
+        named = hasattr(table, "columns") or hasattr(table, "column_names")
+        if named and all(isinstance(c, str) for c in getattr(table, "columns", [])):
+            self.feature_names_in_ = np.array(columns.names if columns else [], dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.n_features_in_ = len(encodings) if columns is None else len(columns.names)
+        self.encodings_ = encodings
+        self._said: set[tuple[str, Any]] = set()
+        for cached in ("_layout", "subspace"):
+            self.__dict__.pop(cached, None)
+        if not self.names:
+            raise ValueError("table must have a column that varies, got none")
+        return self
+
+    def _declared(self, columns: Columns | None) -> list[tuple[str, str, Any]]:
+        """Return kind, name and what is given of each source."""
+        declared = []
+        for kind in ("numeric", "categorical", "embedding"):
+            value = getattr(self, kind)
+            if value is None:
+                continue
+            if isinstance(value, str) or not isinstance(value, Iterable):
+                raise TypeError(f"{kind} must list columns, got {value!r}: pass [{value!r}]")
+            given = value if isinstance(value, Mapping) else dict.fromkeys(value)
+            declared += [(kind, str(name), some) for name, some in given.items()]
+        if declared:
+            return declared
+        if columns is None:
+            raise ValueError("table must be given where no source is declared")
+        for name in columns.names:
+            entries = columns.values(name)
+            first = next((e for e in entries.tolist() if e is not None), None)
+            words = entries.dtype.kind in "US" or isinstance(first, str)
+            declared.append(("categorical" if words else "numeric", name, None))
+        return declared
+
+    def _encoding(self, kind: str, name: str, given: Any, columns: Columns | None) -> Encoding:
+        if columns is None and given is None:
+            raise ValueError(
+                f"table must be given: nothing is known of {name!r}; or give it, as in "
+                'numeric={"length": (mean, scale)}'
+            )
+        if kind == "numeric":
+            return Numeric.fit(name, given, columns, self.missing)
+        if kind == "categorical":
+            return Categorical.fit(name, given, columns, self.unseen, self.missing)
+        return Embedding.fit(name, given, columns, self.missing)
+
+    def _check_names(self, encodings: dict[str, Encoding]) -> None:
+        pairs = [tuple(pair) for pair in self.interactions]
+        for pair in pairs:
+            if len(pair) != 2:
+                raise ValueError(f"interactions must be pairs of sources, got {pair!r}")
+        for argument, names in (
+            ("context", self.context),
+            ("protected", self.protected),
+            ("interactions", [name for pair in pairs for name in pair]),
+        ):
+            if isinstance(names, str):
+                raise TypeError(f"{argument} must list sources, got {names!r}: pass [{names!r}]")
+            for name in names:
+                if name not in encodings:
+                    raise ValueError(
+                        f"{argument} must name sources, got {name!r}{did_you_mean(name, encodings)}"
+                    )
+
+    @cached_property
+    def _layout(self) -> list[tuple[str, frozenset[str]]]:
+        """Each feature's name, and the sources that it descends from."""
+        self._check_fitted()
+        layout = [(CONSTANT, frozenset[str]())] if self.constant else []
+        for name, encoding in self.encodings_.items():
+            layout += [(column, frozenset({name})) for column in encoding.names]
+        for a, b in self.interactions:
+            for one in self.encodings_[a].names:
+                for other in self.encodings_[b].names:
+                    layout.append((f"{one}:{other}", frozenset({a, b})))
+        return layout
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features' names, in the order of the vectors."""
+        return tuple(name for name, _ in self._layout)
+
+    @property
+    def sources(self) -> dict[str, frozenset[str]]:
+        """For each feature, the columns that it descends from."""
+        return dict(self._layout)
+
+    @cached_property
+    def subspace(self) -> Subspace:
+        """The part that counts: every feature that does not descend from a protected source."""
+        protected = set(self.protected)
+        left_out = [name for name, sources in self._layout if sources & protected]
+        if len(left_out) == len(self._layout):
+            raise ValueError(f"protected must leave a feature to decide on, got {left_out!r}")
+        return Subspace.without(left_out, columns=self.names)
+
+    def transform(self, items: Any, context: Any = None) -> Array:
+        """Return the feature vectors of items, a row each.
+
+        Parameters
+        ----------
+        items : table
+            Pandas, polars, Arrow, a list of dicts, a dict of columns or a matrix.
+        context : mapping or table, optional
+            The columns that come with the call: one value for all items, or one row per item. Where
+            it is not given, those columns must be among those of the items.
+        """
+        self._check_fitted()
+        columns = Columns("items", items)
+        self._check_width(items, columns)
+        _check_some(columns)
+        around = None if context is None else Columns("context", context)
+        if around is not None and len(around) not in (1, len(columns)):
+            raise ValueError(
+                f"context must have one row, or {len(columns)} like the items, got {len(around)}"
+            )
+        whole = np.zeros((len(columns), len(self._layout)))
+        at = int(self.constant)
+        whole[:, :at] = 1.0
+        parts: dict[str, Array] = {}
+        for name, encoding in self.encodings_.items():
+            place = around if around is not None and name in self.context else columns
+            if place is columns and name in self.context and not encoding.within(columns.names):
+                raise ValueError(
+                    f"context must be given, the items have no column {name!r}: pass "
+                    f"context={{{name!r}: ...}}"
+                )
+            width = len(encoding.names)
+            parts[name] = whole[:, at : at + width]
+            self._say(name, encoding.encode(place, parts[name]))
+            at += width
+        for a, b in self.interactions:
+            one, other = parts[a][:, :, None], parts[b][:, None, :]
+            shape = (len(columns), one.shape[1], other.shape[2])
+            width = shape[1] * shape[2]
+            np.multiply(one, other, out=whole[:, at : at + width].reshape(shape))
+            at += width
+        return whole
+
+    def fit_transform(self, table: Any, y: Any = None) -> Array:
+        """Fit to a table and return its feature vectors."""
+        return self.fit(table).transform(table)
+
+    def frame(self, items: Any, context: Any = None) -> pd.DataFrame:
+        """Return the feature vectors as a table with the features' names."""
+        import pandas as pd
+
+        index = getattr(items, "index", None)
+        rows = self.transform(items, context)
+        return pd.DataFrame(rows, columns=list(self.names), index=index)
+
+    def _check_width(self, items: Any, columns: Columns) -> None:
+        if not hasattr(items, "shape") or hasattr(items, "columns"):
+            return
+        if hasattr(self, "feature_names_in_"):
+            return
+        if len(columns.names) != self.n_features_in_:
+            raise ValueError(
+                f"X has {len(columns.names)} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+
+    def _say(self, name: str, news: list[Any]) -> None:
+        """Warn of levels that `fit` did not see, of each once."""
+        fresh = [level for level in news if (name, level) not in self._said]
+        if not fresh or len(self._said) > SAID:
+            return
+        self._said.update((name, level) for level in fresh)
+        shown = ", ".join(map(short, fresh[:5])) + (", ..." if len(fresh) > 5 else "")
+        warnings.warn(
+            f"column {name!r} has {len(fresh)} {'level' if len(fresh) == 1 else 'levels'} that fit "
+            f"did not see ({shown}): encoded as 'other'",
+            stacklevel=3,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that was declared and learnt as plain data, for JSON."""
+        self._check_fitted()
+        return {
+            "format": FORMAT,
+            "sources": [encoding.to_dict() for encoding in self.encodings_.values()],
+            "context": list(self.context),
+            "interactions": [list(pair) for pair in self.interactions],
+            "protected": list(self.protected),
+            "constant": bool(self.constant),
+            "unseen": self.unseen,
+            "missing": self.missing,
+        }
+
+    def to_json(self) -> str:
+        """Return all that was declared and learnt as JSON."""
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Features:
+        """Return the features that `to_dict` described.
+
+        Examples
+        --------
+        >>> import projbandits as pb
+        >>> one = pb.Features(numeric={"length": (100.0, 20.0)}).fit()
+        >>> pb.Features.from_dict(one.to_dict()).transform([{"length": 120}])
+        array([[1., 1.]])
+        """
+        known = {"sources", "context", "interactions", "protected", "constant", "unseen", "missing"}
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise ValueError(f"data must be features of format {FORMAT}, got {short(data)}")
+        if set(data) != known | {"format"}:
+            raise ValueError(f"data must have the fields {sorted(known)}, got {sorted(data)}")
+        declared: dict[str, Any] = {}
+        for source in data["sources"]:
+            kind, name, given = read_encoding(source)
+            declared.setdefault(kind, {})[name] = given
+        pairs = [(str(a), str(b)) for a, b in data["interactions"]]
+        rest = {name: data[name] for name in known - {"sources", "interactions"}}
+        made = cls(interactions=pairs, **declared, **rest)
+        made.fit()
+        order = [source["name"] for source in data["sources"]]
+        made.encodings_ = {name: made.encodings_[name] for name in order}
+        return made
+
+    @classmethod
+    def from_json(cls, text: str) -> Features:
+        """Return the features that `to_json` described."""
+        return cls.from_dict(json.loads(text))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the features' names as scikit-learn wants them."""
+        return np.array(self.names, dtype=object)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return what was declared, as scikit-learn wants it."""
+        return {name: getattr(self, name) for name in _PARAMETERS}
+
+    def set_params(self, **params: Any) -> Features:
+        """Declare something else; `fit` again."""
+        for name, value in params.items():
+            if name not in _PARAMETERS:
+                raise ValueError(f"{name!r} is no parameter{did_you_mean(name, _PARAMETERS)}")
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn asks of a transformer."""
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+            input_tags=InputTags(string=True),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "encodings_")
+
+    def _check_fitted(self) -> None:
+        if hasattr(self, "encodings_"):
+            return
+        raise _not_fitted()
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{name}={value!r}"
+            for name, default in _PARAMETERS.items()
+            if (value := getattr(self, name)) is not default and value != default
+        ]
+        return f"Features({', '.join(shown)})"
+
+
+_PARAMETERS: dict[str, Any] = {
+    "numeric": None,
+    "categorical": None,
+    "embedding": None,
+    "context": (),
+    "interactions": (),
+    "protected": (),
+    "constant": True,
+    "unseen": "other",
+    "missing": "error",
+}
+"""The parameters with their defaults."""
+
+
+def _check_some(columns: Columns) -> None:
+    """Raise unless a table has rows and columns."""
+    shape = (len(columns), len(columns.names))
+    for size, what in zip(shape, ("sample(s)", "feature(s)"), strict=True):
+        if size == 0:
+            raise ValueError(
+                f"{columns.name} must have rows and columns, got 0 {what} (shape={shape}) while a "
+                "minimum of 1 is required."
+            )
+
+
+def _not_fitted() -> Exception:
+    """Return the error of what is not fitted, scikit-learn's own where that is in use."""
+    text = "these features are not fitted yet: call fit(table) first"
+    if "sklearn" in sys.modules:
+        from sklearn.exceptions import NotFittedError
+
+        error: Exception = NotFittedError(text)
+        return error
+    return ValueError(text)

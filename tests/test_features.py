@@ -1,0 +1,252 @@
+"""Raw columns become vectors, and what descends from a protected one is left out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import projbandits as pb
+
+FILMS = pd.DataFrame(
+    {
+        "length": [90.0, 110.0, 100.0, 140.0],
+        "genre": ["drama", "news", "drama", "sport"],
+        "country": ["fr", "de", "fr", "it"],
+    }
+)
+
+
+def declared(**changes: Any) -> pb.Features:
+    known: dict[str, Any] = {"numeric": ["length"], "categorical": ["genre", "country"]}
+    return pb.Features(**{**known, **changes})
+
+
+def naive(table: pd.DataFrame, segment: str) -> dict[str, list[float]]:
+    """Every feature of `films_by_segment`, one loop per column."""
+    mean = sum(table["length"]) / len(table)
+    scale = (sum((x - mean) ** 2 for x in table["length"]) / len(table)) ** 0.5
+    columns: dict[str, list[float]] = {"constant": [1.0] * len(table)}
+    columns["length"] = [(x - mean) / scale for x in table["length"]]
+    for level in ("drama", "news", "sport", "other"):
+        columns[f"genre={level}"] = [float(x == level) for x in table["genre"]]
+    for level in ("a", "b", "other"):
+        columns[f"segment={level}"] = [float(segment == level)] * len(table)
+    for one in ("a", "b", "other"):
+        for level in ("drama", "news", "sport", "other"):
+            product = zip(columns[f"segment={one}"], columns[f"genre={level}"], strict=True)
+            columns[f"segment={one}:genre={level}"] = [x * y for x, y in product]
+    return columns
+
+
+def films_by_segment(**changes: Any) -> pb.Features:
+    table = FILMS.assign(segment=["a", "b", "a", "b"])
+    return pb.Features(
+        numeric=["length"],
+        categorical=["genre", "segment"],
+        context=["segment"],
+        interactions=[("segment", "genre")],
+        **changes,
+    ).fit(table)
+
+
+def test_every_column_is_what_a_loop_makes_of_it() -> None:
+    features = films_by_segment()
+    expected = naive(FILMS, "b")
+    assert list(features.names) == list(expected)
+    made = features.transform(FILMS, context={"segment": "b"})
+    np.testing.assert_allclose(made, np.column_stack([*expected.values()]), atol=1e-14)
+
+
+def test_a_context_among_the_items_is_the_same_as_one_that_comes_with_the_call() -> None:
+    features = films_by_segment()
+    apart = features.transform(FILMS, context={"segment": "a"})
+    assert (features.transform(FILMS.assign(segment="a")) == apart).all()
+    rows = features.transform(FILMS, context={"segment": ["a", "b", "a", "a"]})
+    assert (rows[[0, 2, 3]] == apart[[0, 2, 3]]).all()
+    assert (rows[1] != apart[1]).any()
+    with pytest.raises(ValueError, match="context must be given, the items have no column 'seg"):
+        features.transform(FILMS)
+    with pytest.raises(ValueError, match="context must have one row, or 4 like the items, got 2"):
+        features.transform(FILMS, context={"segment": ["a", "b"]})
+
+
+def test_products_of_a_protected_source_are_left_out_too() -> None:
+    features = films_by_segment(protected=["segment"])
+    kept = features.subspace.matrix.diagonal() == 1
+    assert [name for name, keep in zip(features.names, kept, strict=True) if keep] == [
+        *("constant", "length", "genre=drama", "genre=news", "genre=sport", "genre=other")
+    ]
+    assert features.sources["segment=a:genre=news"] == {"segment", "genre"}
+    assert features.subspace.names == features.names
+
+
+def test_units_do_not_matter() -> None:
+    thousandths = FILMS.assign(length=FILMS["length"] / 1000)
+    one, other = declared().fit(FILMS), declared().fit(thousandths)
+    np.testing.assert_allclose(one.transform(FILMS), other.transform(thousandths), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        FILMS,
+        pl.from_pandas(FILMS),
+        pa.Table.from_pandas(FILMS),
+        FILMS.to_dict("records"),
+        FILMS.to_dict("list"),
+        FILMS.astype({"genre": "category", "length": "Float64"}),
+    ],
+    ids=["pandas", "polars", "arrow", "dicts", "columns", "extension"],
+)
+def test_tables_of_every_kind_are_the_same(table: Any) -> None:
+    expected = declared().fit(FILMS).transform(FILMS)
+    assert (declared().fit(table).transform(table) == expected).all()
+
+
+def test_an_embedding_keeps_its_directions_and_has_mean_squared_length_one() -> None:
+    rows = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 5.0, 0.1] + 7.0
+    table = pd.DataFrame(rows, columns=["t0", "t1", "t2"])
+    block = pb.Features(embedding={"title": ["t0", "t1", "t2"]}, constant=False).fit(table)
+    made = block.transform(table)
+    assert np.isclose((made**2).sum(axis=1).mean(), 1.0)
+    centred = rows - rows.mean(axis=0)
+    np.testing.assert_allclose(made / made[0, 0], centred / centred[0, 0])
+    vectors = pb.Features(embedding=["title"], constant=False)
+    inside = [{"title": row.tolist()} for row in rows]
+    np.testing.assert_allclose(vectors.fit(inside).transform(inside), made)
+    with pytest.raises(ValueError, match="vectors of 3 numbers in column 'title', got 2"):
+        vectors.transform([{"title": [1.0, 2.0]}])
+
+
+def test_a_level_that_was_not_seen_is_other_and_said_once() -> None:
+    features = declared().fit(FILMS)
+    odd = FILMS.assign(genre="western")
+    with pytest.warns(UserWarning, match=r"'genre' has 1 level that fit did not see \('western'\)"):
+        made = features.transform(odd)
+    assert (made[:, features.names.index("genre=other")] == 1).all()
+    assert (features.transform(odd) == made).all()  # a second warning would be an error here
+    strict = declared(unseen="error").fit(FILMS)
+    assert "genre=other" not in strict.names
+    with pytest.raises(ValueError, match=r"'genre', got 'western' in row 0 \(4 such rows, 1 such"):
+        strict.transform(odd)
+
+
+def test_missing_values_are_refused_by_name_or_become_the_mean() -> None:
+    gaps = FILMS.assign(length=[90.0, np.nan, 100.0, np.nan])
+    with pytest.raises(ValueError, match=r"'length' lacks 2 \(NaN\), the first in row 1: drop"):
+        declared().fit(gaps)
+    with pytest.raises(ValueError, match=r"'genre' lacks 1 \(NaN\), the first in row 3"):
+        declared().fit(FILMS).transform(
+            FILMS.assign(genre=pd.Series(["drama", "news", "drama", None]))
+        )
+    filled = declared(missing="mean").fit(gaps)
+    at = filled.names.index("length")
+    assert filled.transform(gaps)[:, at].tolist() == [-1.0, 0.0, 1.0, 0.0]
+    nobody = filled.transform(FILMS.assign(genre=pd.Series([None, "news", "drama", "drama"])))
+    assert nobody[0, filled.names.index("genre=other")] == 1
+
+
+def test_a_column_without_spread_is_left_out_with_a_warning() -> None:
+    with pytest.warns(UserWarning, match="column 'length' has the same value in every row"):
+        features = declared().fit(FILMS.assign(length=0.1 + 0.2))
+    assert "length" not in features.names
+    assert features.transform(FILMS).shape == (4, len(features.names))
+
+
+def test_means_scales_and_levels_may_be_given() -> None:
+    features = pb.Features(numeric={"length": (100.0, 10.0)}, categorical={"genre": ["b", "a"]})
+    features.fit()
+    assert features.names == ("constant", "length", "genre=b", "genre=a", "genre=other")
+    row = features.transform([{"length": 120, "genre": "a"}])
+    assert row.tolist() == [[1.0, 2.0, 0.0, 1.0, 0.0]]
+    with pytest.raises(ValueError, match="table must be given: nothing is known of 'length'"):
+        pb.Features(numeric=["length"]).fit()
+
+
+def test_json_holds_all_of_it() -> None:
+    features = films_by_segment(protected=["segment"])
+    text = features.to_json()
+    again = pb.Features.from_json(text)
+    assert again.names == features.names
+    assert again.to_json() == text
+    context = {"segment": "a"}
+    assert (again.transform(FILMS, context) == features.transform(FILMS, context)).all()
+    assert (again.subspace.matrix == features.subspace.matrix).all()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": 2},
+        {"sources": [{"kind": "code", "name": "x"}]},
+        {"sources": [{"kind": "numeric", "name": "x", "mean": 0.0, "scale": -1.0}]},
+        {"sources": [{"kind": "numeric", "name": 3, "mean": 0.0, "scale": 1.0}]},
+        {"protected": ["y"]},
+        {"extra": 1},
+        {"unseen": "evil"},
+    ],
+)
+def test_what_to_json_cannot_have_written_is_refused(change: dict[str, Any]) -> None:
+    data = {**json.loads(films_by_segment().to_json()), **change}
+    with pytest.raises((ValueError, TypeError)):
+        pb.Features.from_dict(data)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"protected": ["contry"]}, "protected must name sources, got 'contry': did you mean 'cou"),
+        ({"context": "genre"}, "context must list sources, got 'genre'"),
+        ({"interactions": [("genre",)]}, "interactions must be pairs"),
+        ({"numeric": "length"}, "numeric must list columns"),
+        ({"numeric": ["lenght"]}, "table must have a column 'lenght', it is missing: did you mean"),
+        ({"numeric": ["genre"]}, "must hold numbers in column 'genre', got 'drama' in row 0"),
+        ({"numeric": ["length", "genre"]}, "must hold numbers in column 'genre'"),
+        ({"categorical": ["length"]}, "must be declared once, got 'length'"),
+        ({"unseen": "ignore"}, "unseen must be one of 'other', 'error'"),
+    ],
+)
+def test_what_cannot_be_declared_is_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        declared(**changes).fit(FILMS)
+
+
+def test_protecting_everything_is_refused() -> None:
+    features = pb.Features(numeric=["length"], protected=["length"], constant=False).fit(FILMS)
+    with pytest.raises(ValueError, match="protected must leave a feature to decide on"):
+        _ = features.subspace
+
+
+def test_it_makes_what_a_column_transformer_makes() -> None:
+    other = ColumnTransformer(
+        [("n", StandardScaler(), ["length"]), ("c", OneHotEncoder(), ["genre", "country"])]
+    )
+    ours = declared(constant=False, unseen="error").fit_transform(FILMS)
+    np.testing.assert_allclose(ours, other.fit_transform(FILMS), atol=1e-14)
+
+
+def test_it_stands_in_a_pipeline() -> None:
+    model = make_pipeline(declared(), Ridge(alpha=1.0)).fit(FILMS, [1.0, 2.0, 3.0, 4.0])
+    assert model.predict(FILMS).shape == (4,)
+    assert list(model[:-1].get_feature_names_out())[:2] == ["constant", "length"]
+
+
+class Checked(pb.Features, BaseEstimator):  # type: ignore[misc]
+    """The checks warn of what is no BaseEstimator; the library does without scikit-learn."""
+
+
+@parametrize_with_checks([Checked()])  # type: ignore[untyped-decorator]
+def test_scikit_learn_takes_it_for_a_transformer(estimator: Any, check: Any) -> None:
+    check(estimator)
