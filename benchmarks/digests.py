@@ -90,7 +90,7 @@ def runs() -> Iterator[tuple[str, NDArray[np.float64]]]:
     for name, problem in problems().items():
         for strategy in strategies():
             for engine in ("events", "compiled", "reference"):
-                slow = name in ("c", "wine", "Polytope") and engine == "reference"
+                slow = name in ("c", "wine") and engine == "reference"
                 try:
                     result = pb.simulate(
                         problem,

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
 import projbandits as pb
+from benchmarks.kept import Kept
 from projbandits import plots, statistics
 from projbandits._checks import Array
 from projbandits.problems import World
@@ -82,21 +83,23 @@ class Curve(NamedTuple):
         return statistics.Estimate(float(slope(self.regret)), float(low), float(high))
 
 
-def regrets(strategy: pb.Strategy, steps: Steps, trials: int) -> Array:
+def regrets(strategy: pb.Strategy, steps: Steps, trials: int, kept: Kept) -> Array:
     """Return the regret of each trial for each difference, at each step."""
-    found = [
-        pb.simulate(
-            ThreeArms(difference),
-            strategy,
-            trials=trials,
-            horizon=int(steps[-1]),
-            seed=0,
-            checkpoints=steps,
-            progress=False,
-        ).regret[0]
-        for difference in DIFFERENCES
-    ]
-    return np.stack(found, axis=1)
+    size: dict[str, Any] = {
+        "trials": trials,
+        "horizon": int(steps[-1]),
+        "seed": 0,
+        "checkpoints": steps.tolist(),
+    }
+
+    def regret(problem: ThreeArms) -> Array:
+        def measure() -> dict[str, Any]:
+            result = pb.simulate(problem, strategy, progress=False, **size)
+            return {"regret": result.regret[0].tolist()}
+
+        return np.array(kept.get(problem, strategy, size, measure)["regret"])
+
+    return np.stack([regret(ThreeArms(difference)) for difference in DIFFERENCES], axis=1)
 
 
 def curve(label: str, steps: Steps, regret: Array) -> Curve:
@@ -107,7 +110,7 @@ def curve(label: str, steps: Steps, regret: Array) -> Curve:
     return Curve(label, steps, regret.mean(axis=0).max(axis=0), means.max(axis=1))
 
 
-def draw(folder: Path, share: float = 1.0) -> str:
+def draw(folder: Path, share: float, kept: Kept) -> str:
     """Play the instance up to a million steps, draw the worst regret of each strategy.
 
     Returns
@@ -116,8 +119,8 @@ def draw(folder: Path, share: float = 1.0) -> str:
         The exponents as a Markdown table.
     """
     trials = max(2, round(TRIALS * share))
-    curves = [curve(repr(s), STEPS, regrets(s, STEPS, trials)) for s in STRATEGIES]
-    known = [regrets(pb.EIRatio(horizon=n), np.array([n]), trials) for n in KNOWN]
+    curves = [curve(repr(s), STEPS, regrets(s, STEPS, trials, kept)) for s in STRATEGIES]
+    known = [regrets(pb.EIRatio(horizon=n), np.array([n]), trials, kept) for n in KNOWN]
     curves.insert(1, curve("EIRatio(horizon=n)", np.array(KNOWN), np.concatenate(known, axis=2)))
     _, ax = plt.subplots(figsize=(7.6, 4.6), layout="constrained", dpi=150)
     lines = ["| strategy | exponent (95 %) | regret at n = 10^6 |", "|---|---:|---:|"]

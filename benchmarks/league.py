@@ -3,6 +3,9 @@
 No strategy is tuned to a world: each has its defaults everywhere. All meet the same worlds and the
 same noise, so differences are taken trial by trial. The tables of docs/strategies.md are made here
 too.
+
+It takes half an hour. Each strategy's result in each kind of world is kept as it is finished, with
+the time it took, so that the same command continues after a stop and writes the same tables.
 """
 
 from __future__ import annotations
@@ -11,13 +14,17 @@ import argparse
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
+from typing import Any
 
 import numpy as np
 
 import projbandits as pb
 from benchmarks import hard_instance
+from benchmarks.kept import Kept
 from projbandits import statistics
 from projbandits._checks import Array
+from projbandits._locks import locked
 from projbandits.problems import Problem, World
 from projbandits.strategies import LinearStrategy
 
@@ -29,6 +36,7 @@ STRATEGIES: tuple[LinearStrategy, ...] = (
     pb.EIIDS(arm_effects="auto"),
     pb.DirectedIDS(),
     pb.DirectedIDS(radius="published"),
+    pb.ProjectedElimination(horizon=HORIZON),
     pb.ProjectedTS(),
     BASELINE,
     pb.GENTRY(alpha=3.0),
@@ -103,33 +111,35 @@ class Row:
     microseconds: float
 
 
-def play(problem: Problem, strategy: pb.Strategy, trials: int) -> Row:
+def play(problem: Problem, strategy: pb.Strategy, trials: int, kept: Kept) -> Row:
     """Return the regret of each trial, and the processor time of a step once compiled."""
+    size: dict[str, Any] = {"horizon": HORIZON, "seed": 0, "checkpoints": [HORIZON // 2, HORIZON]}
 
     def run(n: int) -> pb.Result:
-        return pb.simulate(
-            problem,
-            strategy,
-            trials=n,
-            horizon=HORIZON,
-            seed=0,
-            checkpoints=[HORIZON // 2, HORIZON],
-            progress=False,
-        )
+        return pb.simulate(problem, strategy, trials=n, progress=False, **size)
 
-    run(1)
-    start = time.process_time()
-    result = run(trials)
-    spent = time.process_time() - start
-    found = None if result.found_best is None else float(result.found_best.mean())
-    halfway, regret = result.regret[0].T
-    return Row(regret, halfway, found, 1e6 * spent / (trials * HORIZON))
+    def measure() -> dict[str, Any]:
+        run(1)
+        start = time.process_time()
+        result = run(trials)
+        spent = time.process_time() - start
+        halfway, regret = result.regret[0].T.tolist()
+        return {
+            "regret": regret,
+            "halfway": halfway,
+            "found": None if result.found_best is None else float(result.found_best.mean()),
+            "microseconds": 1e6 * spent / (trials * HORIZON),
+        }
+
+    row = kept.get(problem, strategy, {"trials": trials, **size}, measure)
+    return Row(np.array(row.pop("regret")), np.array(row.pop("halfway")), **row)
 
 
 def fits(strategy: LinearStrategy, problem: Problem) -> bool:
-    """Return whether the strategy can play there: only finitely many arms have effects."""
+    """Return whether the strategy can play there: some need finitely many arms."""
     arms = problem.world(np.random.default_rng(0)).arms
-    return strategy.arm_effects is None or isinstance(arms, pb.FiniteArms)
+    anywhere = strategy.arm_effects is None and not strategy.same_arms
+    return anywhere or isinstance(arms, pb.FiniteArms)
 
 
 def table(rows: dict[str, Row]) -> str:
@@ -163,7 +173,7 @@ def table(rows: dict[str, Row]) -> str:
 
 
 def overview(results: dict[str, dict[str, Row]]) -> str:
-    """Return the mean regret of each strategy in each world; the least of a world is bold."""
+    """Return the mean regret of each strategy in each world; the lowest in each world is bold."""
     labels = [repr(s) for s in STRATEGIES]
     means = {
         world: {label: rows[label].regret.mean() for label in labels if label in rows}
@@ -179,6 +189,10 @@ def overview(results: dict[str, dict[str, Row]]) -> str:
     return "\n".join(lines)
 
 
+def _wrapped(text: str) -> str:
+    return fill(text, 100, break_long_words=False)
+
+
 def put(path: Path, name: str, text: str) -> None:
     """Replace what a page has between the marks of that name."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
@@ -190,34 +204,52 @@ def main() -> None:
     """Play the league and write it down."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs"))
-    parser.add_argument("--share", type=float, default=1.0, help="of the trials, for a quick look")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the trials to play")
+    parser.add_argument("--kept", type=Path, default=Path("benchmarks/out/league"))
+    parser.add_argument("--fresh", action="store_true", help="play again what is kept")
     options = parser.parse_args()
+    with locked(options.kept, "kept"):
+        kept = Kept(options.kept)
+        if options.fresh:
+            kept.forget()
+        write(options.out, options.share, kept)
+        print(f"{kept.found} results were kept in {options.kept}; --fresh plays them again")
+
+
+def write(out: Path, share: float, kept: Kept) -> None:
+    """Play what is not kept, and write the pages and the figure."""
     results: dict[str, dict[str, Row]] = {}
     for name, (problem, trials) in WORLDS.items():
-        n = max(2, round(options.share * trials))
+        n = max(2, round(share * trials))
         results[name] = {
-            repr(s): play(problem, s, n)
+            repr(s): play(problem, s, n, kept)
             for s in (*STRATEGIES, *MORE.get(name, ()))
             if fits(s, problem)
         }
         print(f"{name} ({n} trials)\n{table(results[name])}\n", flush=True)
     parts = [
         "# The league",
-        f"Made by `make league`. Projection regret after {HORIZON:,} steps; every strategy at its "
-        "defaults, in the same worlds. The mean regret, the least in bold:",
+        _wrapped(
+            f"Made by `make league`: projection regret after {HORIZON:,} steps, with every "
+            "strategy at its defaults and in the same worlds. Mean regrets, the lowest of each "
+            "world in bold:"
+        ),
         overview(results),
-        "Below, means have 95 % intervals, and so has the difference to GENTRY, taken trial by "
-        "trial; the time is that of one step on one core, where on finitely many arms GENTRY, "
-        "CURSE and REGRET skip steps without effects of arms (the event engine). Strategies that "
-        "are not at their defaults come last, to compare with.",
+        _wrapped(
+            "In the tables below, means come with 95 % intervals, and so do the differences to "
+            "GENTRY, which are paired by trial. The time is that of one step on one core; on "
+            "finitely many arms without arm effects, GENTRY, CURSE, REGRET, UE and ProjectedUE "
+            "skip steps (the event engine). Strategies with parameters other than their defaults "
+            "come last, for comparison."
+        ),
     ]
     for name, rows in results.items():
         trials = len(next(iter(rows.values())).regret)
         parts += [f"## {name}", f"`{WORLDS[name][0]!r}`, {trials:,} trials.", table(rows)]
-    (options.out / "league.md").write_text("\n\n".join(parts) + "\n")
-    page = options.out / "strategies.md"
+    (out / "league.md").write_text("\n\n".join(parts) + "\n")
+    page = out / "strategies.md"
     put(page, "league", overview(results))
-    put(page, "hard instance", hard_instance.draw(options.out / "images", options.share))
+    put(page, "hard instance", hard_instance.draw(out / "images", share, kept))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from statistics import median
 import numpy as np
 
 import projbandits as pb
+from benchmarks import stores
 from projbandits._checks import Array
 
 
@@ -136,6 +137,7 @@ def main() -> None:
     many_arms()
     memory()
     threads()
+    stores.main()
 
 
 if __name__ == "__main__":

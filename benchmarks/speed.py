@@ -83,6 +83,8 @@ def compared() -> dict[str, float]:
     ours = {
         "GENTRY, setting a, events": (A, pb.GENTRY(), 2000, 10_000, "events"),
         "GENTRY, setting a, compiled": (A, pb.GENTRY(), 400, 10_000, "compiled"),
+        "UE, setting a, events": (A, pb.UE(), 2000, 10_000, "events"),
+        "UE, setting a, events, 10^8 steps": (A, pb.UE(), 200, 10**8, "events"),
         "UE, setting a, compiled": (A, pb.UE(), 400, 10_000, "compiled"),
         "GENTRY, setting c, compiled": (C, pb.GENTRY(alpha=0.01), 200, 10_000, "compiled"),
         "UE, setting c, compiled": (C, pb.UE(alpha=0.01), 80, 10_000, "compiled"),
@@ -100,42 +102,45 @@ def compared() -> dict[str, float]:
     return rates
 
 
+def grown(strategy: Any, d: int = 10, arms: int = 200) -> float:
+    """Return the seconds of a trial of 1,000 steps of setting a at another size."""
+    problem = pb.problems.random_arms(d=d, arms=arms, u=d // 2)
+    return simulated(problem, strategy, 4, 1000, "compiled") / 4
+
+
 def growth(out: Path) -> None:
     """Print and draw how the cost of a trial of setting a grows with each of its sizes."""
-    figure, axes = plt.subplots(1, 5, figsize=(12, 2.8), layout="constrained", dpi=150, sharey=True)
+    figure, axes = plt.subplots(1, 5, figsize=(12, 3), layout="constrained", dpi=150, sharey=True)
     horizons = [10**i for i in range(3, 10)]
     sizes: dict[str, list[tuple[int, float]]] = {
         "horizon, GENTRY, events": [
             (n, simulated(A, pb.GENTRY(), 400, n, "events") / 400) for n in horizons
         ],
-        "arms, UE, compiled": [
-            (k, simulated(pb.problems.random_arms(arms=k), pb.UE(), 4, 1000, repeat=1) / 4)
-            for k in (10, 100, 1000, 10_000)
-        ],
-        "dimension, UE, compiled": [
-            (
-                d,
-                simulated(
-                    pb.problems.random_arms(d=d, arms=200, u=d // 2), pb.UE(), 4, 1000, repeat=1
-                )
-                / 4,
-            )
-            for d in (2, 20, 200)
-        ],
+        "arms, UE, compiled": [(k, grown(pb.UE(), arms=k)) for k in (10, 100, 1000, 10_000)],
+        "arms, EIIDS, compiled": [(k, grown(pb.EIIDS(), arms=k)) for k in (10, 100, 1000, 10_000)],
+        "dimension, UE, compiled": [(d, grown(pb.UE(), d=d)) for d in (2, 20, 200)],
+        "dimension, EIIDS, compiled": [(d, grown(pb.EIIDS(), d=d)) for d in (2, 20, 100)],
         "trials, GENTRY, events": [
             (n, simulated(A, pb.GENTRY(), n, 10_000, "events") / n) for n in (100, 1000, 4000)
         ],
         "threads, UE, compiled": [
-            (n, simulated(A, pb.UE(), 200, 10_000, threads=n) / 200) for n in (1, 2)
+            (n, simulated(A, pb.UE(), 200, 10_000, "compiled", threads=n) / 200) for n in (1, 2)
         ],
     }
-    for ax, (name, points) in zip(axes, sizes.items(), strict=True):
+    places = dict(zip(dict.fromkeys(name.split(",")[0] for name in sizes), axes, strict=True))
+    for name, points in sizes.items():
         print(f"milliseconds a trial against {name}:")
         print("  " + "  ".join(f"{size:,}: {1e3 * cost:.3g}" for size, cost in points))
-        ax.plot(*zip(*points, strict=True), marker="o", color=plots.COLOURS[0])
-        ax.set(xscale="log", yscale="log", xlabel=name, ylim=(1e-4, 1e-1))
+        size, label = name.split(", ", 1)
+        colour = plots.COLOURS[len(places[size].lines)]
+        places[size].plot(*zip(*points, strict=True), marker="o", color=colour, label=label)
+        places[size].set(xscale="log", yscale="log", xlabel=size)
+    for ax in axes:
+        ax.legend(frameon=False, fontsize=7, loc="upper left")
         ax.grid(axis="y", color="0.9", linewidth=0.6)
         ax.spines[["top", "right"]].set_visible(False)
+    lowest, highest = axes[0].get_ylim()
+    axes[0].set_ylim(lowest, 10 * highest)  # room for the legends
     first = dict(sizes["horizon, GENTRY, events"])
     one, two = (cost for _, cost in sizes["threads, UE, compiled"])
     print(f"\n10^9 steps cost {first[10**9] / first[10**4]:.2f} times what 10^4 do")

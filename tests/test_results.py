@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 import projbandits as pb
+from projbandits._parquet import read_table, write_table
 from projbandits.simulation.request import identities
 from tests import naive
 
@@ -103,7 +104,7 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     path = tmp_path / "result.parquet"
     RESULT.save(path)
     loaded = pb.Result.load(path)
-    for name in ("steps", "regret", "return_regret", "best_share", "found_best"):
+    for name in ("steps", "regret", "return_regret", "best_share", "found_best", "pulls"):
         one, other = getattr(RESULT, name), getattr(loaded, name)
         assert one.dtype == other.dtype
         assert (one == other).all()
@@ -118,7 +119,9 @@ def test_results_of_infinite_sets_are_saved_too(tmp_path: Path) -> None:
         pb.problems.entropy_ball(d=2, u=1), pb.GENTRY(), trials=2, horizon=5, progress=False
     )
     result.save(tmp_path / "c")
-    assert pb.Result.load(tmp_path / "c").best_share is None
+    loaded = pb.Result.load(tmp_path / "c")
+    assert loaded.best_share is None
+    assert result.pulls is loaded.pulls is None
     assert "found_best" not in result.summary().columns
     with pytest.raises(ValueError, match="'found_best' needs finitely many arms"):
         result.curve("GENTRY()", "found_best")
@@ -147,7 +150,7 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="must be a saved result"):
         pb.Result.load(tmp_path / "text")
     pq.write_table(pa.table({"x": [1]}), tmp_path / "other")
-    with pytest.raises(ValueError, match=r"other' has format None, not 2: use a copy"):
+    with pytest.raises(ValueError, match=r"other' has format None, not 3: use a copy"):
         pb.Result.load(tmp_path / "other")
     with pytest.raises(ValueError, match="is a folder"):
         pb.Result.load(tmp_path)
@@ -162,7 +165,7 @@ def without_checksum(path: Path, **changes: Any) -> None:
     about = {**json.loads(table.schema.metadata[b"projbandits"]), "format": 1, **changes}
     del about["identities"]
     metadata = {**table.schema.metadata, b"projbandits": json.dumps(about).encode()}
-    pq.write_table(table.replace_schema_metadata(metadata), path)
+    pq.write_table(table.drop(["pulls"]).replace_schema_metadata(metadata), path)
 
 
 def test_results_of_the_first_format_are_read_with_a_warning(tmp_path: Path) -> None:
@@ -172,9 +175,11 @@ def test_results_of_the_first_format_are_read_with_a_warning(tmp_path: Path) -> 
         loaded = pb.Result.load(path)
     assert np.array_equal(loaded.regret, RESULT.regret)
     assert loaded.identities == ()
+    assert loaded.pulls is None
     assert loaded.only("GENTRY()").identities == ()
     for changes in (
         {"format": 2},
+        {"format": 3},
         {"shape": [4, 7, 4]},
         {"shape": [2, 14, 3]},
         {"shape": [84]},
@@ -185,6 +190,30 @@ def test_results_of_the_first_format_are_read_with_a_warning(tmp_path: Path) -> 
     ):
         without_checksum(path, **changes)
         with pytest.raises(ValueError, match=r"must be a saved result, .*old' .*: use a copy"):
+            pb.Result.load(path)
+
+
+def test_results_of_the_second_format_are_read_and_have_no_pulls(tmp_path: Path) -> None:
+    path = tmp_path / "old"
+    RESULT.save(path)
+    table, about, _ = read_table(path)
+    write_table(path, table.drop(["pulls"]), {**about, "format": 2})
+    loaded = pb.Result.load(path)
+    assert loaded.pulls is None
+    assert loaded.only("GENTRY()").pulls is None
+    assert np.array_equal(loaded.regret, RESULT.regret)
+
+
+def test_pulls_that_do_not_fit_the_curves_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "crafted"
+    RESULT.save(path)
+    table, about, _ = read_table(path)
+    lists = table["pulls"].to_pylist()
+    assert [i for i, row in enumerate(lists) if row is not None] == list(range(2, 84, 3))
+    for row, wrong in ((2, None), (0, [1] * 5), (2, [1] * 4), (2, [1] * 4 + [None])):
+        changed = pa.array([*lists[:row], wrong, *lists[row + 1 :]])
+        write_table(path, table.drop(["pulls"]).append_column("pulls", changed), about)
+        with pytest.raises(ValueError, match=r"must be a saved result, .*crafted' "):
             pb.Result.load(path)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,17 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits import statistics
+from projbandits import _joined, _saved, statistics
 from projbandits._checks import Array, did_you_mean, one_of
-from projbandits._parquet import UNREADABLE, read_table, write_table
+from projbandits._joined import Pulls
 from projbandits.statistics import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = 2
-WITHOUT_CHECKSUM = 1
-"""The previous format, which is read with a warning."""
 FOUND_BEST_SHARE = 0.9
 FOUND_BEST_WINDOW = 200
 METRICS = ("regret", "return_regret", "best_share", "found_best")
@@ -64,9 +60,16 @@ class Result:
         The label of the problem.
     horizon, seed : int
         What was asked for.
+    trial_numbers : ndarray of shape (trial,)
+        The number of each trial, which together with the seed says which world it is.
     identities : tuple of str
         Digests of the problem and of each strategy, their numbers and code included; empty if
         they are not known.
+    pulls : ndarray of int64 and shape (strategy, trial, arm), or None
+        How often each arm was played up to the horizon. None on infinite decision sets, in worlds
+        of more than 10,000 arms, where it would take more memory than everything else, and in
+        files from before it was kept. Where trials differ in their number of arms, those with
+        fewer have zeros at the end.
     """
 
     strategies: tuple[str, ...]
@@ -80,7 +83,9 @@ class Result:
     problem: str
     horizon: int
     seed: int
+    trial_numbers: NDArray[np.int64]
     identities: tuple[str, ...] = ()
+    pulls: Pulls | None = None
 
     @property
     def trials(self) -> int:
@@ -115,12 +120,46 @@ class Result:
             return_regret=self.return_regret[at],
             best_share=None if self.best_share is None else self.best_share[at],
             found_best=None if self.found_best is None else self.found_best[at],
+            pulls=None if self.pulls is None else self.pulls[at],
             engines=tuple(self.engines[i] for i in at),
             parameters=tuple(self.parameters[i] for i in at),
             identities=tuple(self.identities[i] for i in [0, *(1 + i for i in at)])
             if self.identities
             else (),
         )
+
+    @classmethod
+    def concat(cls, results: Iterable[Result]) -> Result:
+        """Return the trials of several results in one, which is that of a run of all of them.
+
+        They must be parts of one simulation: the same problem, seed, horizon, checkpoints and
+        strategies, each run by the same engine, and no trial twice. Problems and strategies are
+        compared by their identities, so results without any (of files of the first format, and of
+        code that cannot be told apart) are refused. Strategies may stand in another order; trials
+        are put in the order of their numbers. `pulls` is None unless all results have it.
+
+        Parameters
+        ----------
+        results : iterable of Result
+            The parts, for example of machines that ran other trials each.
+
+        Examples
+        --------
+        >>> import projbandits as pb
+        >>> parts = [pb.simulate(pb.problems.random_arms(), pb.UE(), trials=trials, horizon=10)
+        ...          for trials in (range(0, 30), range(30, 50))]
+        >>> pb.Result.concat(parts)
+        Result(RandomArms(...), 1 strategies, 50 trials, horizon 10)
+        """
+        parts = list(results)
+        for part in parts:
+            if not isinstance(part, Result):
+                raise TypeError(f"results must hold results only, got {part!r}")
+        if not parts:
+            raise ValueError("results must hold at least one result, got none")
+        known = set(parts[0].strategies)
+        same = [p.only(*parts[0].strategies) if set(p.strategies) == known else p for p in parts]
+        return replace(parts[0], **_joined.joined([vars(part) for part in same]))
 
     def curve(
         self,
@@ -288,7 +327,7 @@ class Result:
         strategy, trial, checkpoint = np.indices(shape).reshape(3, -1)
         columns: dict[str, Any] = {
             "strategy": pd.Categorical.from_codes(strategy, dtype=labels),
-            "trial": trial,
+            "trial": self.trial_numbers[trial],
             "step": self.steps[checkpoint],
             "regret": self.regret.ravel(),
             "return_regret": self.return_regret.ravel(),
@@ -308,80 +347,20 @@ class Result:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to one Parquet file: `to_frame()`, with the rest as metadata.
 
+        `pulls` is a column of lists, with a value at the last checkpoint of each trial.
+
         The file appears whole or not at all, and carries a checksum of all that is in it.
         """
-        import pyarrow as pa
-
-        about = {
-            "format": FORMAT,
-            "strategies": self.strategies,
-            "shape": self.regret.shape,
-            "engines": self.engines,
-            "parameters": self.parameters,
-            "problem": self.problem,
-            "horizon": self.horizon,
-            "seed": self.seed,
-            "identities": self.identities,
-            "found_best": None if self.found_best is None else self.found_best.tolist(),
-        }
-        table = pa.Table.from_pandas(self.to_frame(), preserve_index=False)
-        write_table(Path(path), table, about)
+        _saved.write(Path(path), vars(self), self.to_frame())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
         """Read a result that `save` wrote, if its checksum matches.
 
-        Files of the first format have none: they are read with a warning.
+        Files of the first format have none: they are read with a warning. Files from before
+        `pulls` was kept have none of it.
         """
-        try:
-            table, about, verified = read_table(Path(path))
-            found = about.get("format")
-            if found not in (FORMAT, WITHOUT_CHECKSUM):
-                raise ValueError(f"has format {found}, not {FORMAT}")
-            if not verified and found != WITHOUT_CHECKSUM:
-                raise ValueError("is damaged: it has lost its checksum")
-            result = cls._of(table, about)
-        except UNREADABLE as error:
-            raise ValueError(
-                f"path must be a saved result, {str(path)!r} {error}: use a copy, or delete it and "
-                "simulate again"
-            ) from error
-        if not verified:
-            warnings.warn(
-                f"{str(path)!r} was saved without a checksum, so damage would go unnoticed: save "
-                "the result again",
-                stacklevel=2,
-            )
-        return result
-
-    @classmethod
-    def _of(cls, table: Any, about: Mapping[str, Any]) -> Result:
-        """Return the result that is in a file."""
-        shape = tuple(about["shape"])
-
-        def column(name: str) -> Array:
-            return np.asarray(table[name].to_numpy(), dtype=np.float64).reshape(shape)
-
-        found = about["found_best"]
-        result = cls(
-            strategies=tuple(about["strategies"]),
-            steps=np.asarray(table["step"].to_numpy()[: shape[2]], dtype=np.int64),
-            regret=column("regret"),
-            return_regret=column("return_regret"),
-            best_share=None if found is None else column("best_share"),
-            found_best=None
-            if found is None
-            else np.array(found, dtype=np.bool_).reshape(shape[:2]),
-            engines=tuple(about["engines"]),
-            parameters=tuple(about["parameters"]),
-            problem=about["problem"],
-            horizon=about["horizon"],
-            seed=about["seed"],
-            identities=tuple(about.get("identities", ())),
-        )
-        if {len(result.strategies), len(result.engines), len(result.parameters)} != {shape[0]}:
-            raise ValueError(f"does not have as many strategies as its shape {shape} says")
-        return result
+        return cls(**_saved.read(path))
 
     def __repr__(self) -> str:
         return (

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dgeqrf, dtrtri
 
+from projbandits._cached import cached_property
 from projbandits._checks import Array, integer, positive, real_array, real_vector
 
 CANCELLED = 0.01
@@ -188,7 +189,7 @@ class Ridge:
         row = stacked[-1]
         row[:-1] = features
         row[-1] = observed
-        if not math.isfinite(row.sum()):
+        if not math.isfinite(row.dot(row)) and not np.isfinite(row).all():  # the first is quicker
             raise ValueError(f"x and observed must be finite, got {features} and {observed}")
         return Ridge(self.penalty, self.n + 1, _triangle(stacked))
 

@@ -8,12 +8,41 @@ import pytest
 
 import projbandits as pb
 from projbandits.testing import check_decision_set
-from tests.sets import SETS, confused, region_of
+from tests.sets import SETS, SQUARE, confused, region_of
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_every_set_conforms(name: str) -> None:
     check_decision_set(SETS[name])
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_in_direction_0_the_first_arm_of_the_basis_is_best(name: str) -> None:
+    region = SETS[name]
+    nowhere = region.maximize(np.zeros(region.d))
+    expected = region.basis()[0] if region.rank else np.zeros(region.d)
+    np.testing.assert_array_equal(nowhere, expected)
+    assert region.contains(nowhere)
+
+
+@pytest.mark.parametrize(
+    ("make", "tie"),
+    [
+        (lambda tie: pb.EntropyBall(2, tie=tie), [0.0, 0.0]),
+        (lambda tie: pb.Ball(2, center=[1.0, 1.0], tie=tie), [1.0, 1.0]),
+        (lambda tie: pb.Ellipsoid(np.diag([4.0, 1.0]), tie=tie), [-1.0, 0.5]),
+        (lambda tie: pb.Box([0.0, 0.0], [1.0, 1.0], tie=tie), [0.5, 1.0]),
+        (lambda tie: pb.Polytope(*SQUARE, tie=tie), [0.5, 1.0]),
+    ],
+)
+def test_the_point_for_direction_0_can_be_chosen(make: Any, tie: list[float]) -> None:
+    chosen = make(tie)
+    np.testing.assert_array_equal(chosen.maximize([0.0, 0.0]), tie)
+    np.testing.assert_array_equal(chosen.maximize([1.0, -0.5]), make(None).maximize([1.0, -0.5]))
+    assert f"tie={tie}" in repr(chosen)
+    assert "tie=" not in repr(make(None))
+    with pytest.raises(ValueError, match=r"tie must lie in the set, got \[9\.0, 0\.0\] for"):
+        make([9.0, 0.0])
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def test_entropy_ball_reaches_its_dual_bound(c: list[float], bound: float) -> No
     x = ball.maximize(direction)
     assert ball.contains(x)
     if direction.max() <= 0:
-        assert (x == 0).all()
+        assert (x == (0 if direction.any() else ball.tie)).all()
         return
     entropy = float((x[x > 0] * np.log(x[x > 0])).sum())
     assert entropy == pytest.approx(bound, rel=1e-10)
@@ -34,7 +34,7 @@ def test_entropy_ball_reaches_its_dual_bound(c: list[float], bound: float) -> No
         assert direction @ x == pytest.approx(value, rel=1e-10)
 
 
-@pytest.mark.parametrize("c", [[-1.0, -2.0], [0.0, -1.0], [0.0, 0.0]])
+@pytest.mark.parametrize("c", [[-1.0, -2.0], [0.0, -1.0]])
 def test_entropy_ball_at_zero(c: list[float]) -> None:
     assert (pb.EntropyBall(d=2, bound=5.0).maximize(c) == 0).all()
 

@@ -51,9 +51,19 @@ def test_a_changed_part_of_the_choice_is_seen(strategy: LinearStrategy, what: st
     auto = run(FINITE["setting-a"], strategy, "auto", **size)
     assert auto.engines == ("reference",)
     assert (auto.regret == run(FINITE["setting-a"], strategy, "reference", **size).regret).all()
-    for engine in ("compiled", "events") if isinstance(strategy, pb.GENTRY) else ("compiled",):
+    for engine in ("compiled", "events"):
         with pytest.raises(ValueError, match=f"defines {what} anew but no compiled_rule"):
             run(FINITE["setting-a"], strategy, engine, **size)
+
+
+class Inside(pb.ProjectedUE):
+    """ProjectedUE that learns on projections; its widths are those of whole arms all the same."""
+
+    learns_on = "projection"  # type: ignore[assignment]
+
+
+def test_optimism_that_learns_on_projections_is_left_to_the_readable_loop() -> None:
+    assert run(FINITE["twins"], Inside(), "auto", trials=1, horizon=5).engines == ("reference",)
 
 
 @pytest.mark.parametrize("strategy", everyone(), ids=repr)

@@ -7,6 +7,7 @@ import projbandits as pb
 from projbandits.problems import Problem
 from projbandits.simulation import CompiledRule, engines
 from projbandits.strategies import LinearStrategy
+from tests.sets import CUBE
 from tests.worlds import CONVEX, FINITE, GREEDY, U3, always, given, run
 
 
@@ -46,12 +47,22 @@ def test_worlds_played_together_come_to_the_same_as_one_by_one(
     assert np.array_equal(together.best_share, single.best_share)  # type: ignore[arg-type]
 
 
+class OwnBall(pb.Ball):
+    """A set of somebody's own, which may have other support points."""
+
+
 def test_auto_takes_the_fastest_engine_that_is_exact() -> None:
     names = {
-        "events": run(FINITE["setting-a"], pb.GENTRY(), "auto", trials=1, horizon=5),
+        "events": run(
+            FINITE["setting-a"],
+            [pb.GENTRY(), pb.UE(), pb.ProjectedUE(alpha=50.0)],
+            "auto",
+            trials=1,
+            horizon=5,
+        ),
         "compiled": run(FINITE["uniform"], [pb.GENTRY(), pb.UE()], "auto", trials=1, horizon=5),
         "reference": run(
-            given(pb.Polytope(np.vstack([np.eye(3), -np.eye(3)]), np.ones(6))),
+            given(OwnBall(3)),
             pb.GENTRY(),
             "auto",
             trials=1,
@@ -65,10 +76,13 @@ def test_auto_takes_the_fastest_engine_that_is_exact() -> None:
 @pytest.mark.parametrize(
     ("engine", "problem", "strategy", "reason"),
     [
-        ("events", "setting-a", pb.UE(), "UE is not epsilon_t-greedy"),
+        ("events", "setting-a", pb.EIIDS(), "EIIDS is neither epsilon_t-greedy nor an uncertainty"),
+        ("events", "bernoulli", pb.UE(), "it needs Gaussian noise, got Bernoulli"),
+        ("events", "setting-c", pb.UE(), "it needs finitely many arms, got EntropyBall"),
         ("events", "uniform", pb.GENTRY(), "it needs Gaussian noise, got Uniform"),
         ("events", "setting-c", pb.GENTRY(), "it needs finitely many arms, got EntropyBall"),
-        ("compiled", "polytope", pb.GENTRY(), "no compiled support points for Polytope"),
+        ("compiled", "own", pb.GENTRY(), "no compiled support points for OwnBall"),
+        ("compiled", "doubtful", pb.GENTRY(), "contradict one another within round-off"),
         ("compiled", "large", pb.GENTRY(), "would cost it accuracy"),
     ],
 )
@@ -76,7 +90,8 @@ def test_an_engine_that_cannot_serve_says_why(
     engine: str, problem: str, strategy: LinearStrategy, reason: str
 ) -> None:
     others = {
-        "polytope": given(pb.Polytope(np.vstack([np.eye(3), -np.eye(3)]), np.ones(6))),
+        "own": given(OwnBall(3)),
+        "doubtful": given(pb.Polytope(CUBE, [5e-11] * 3 + [-1e-10] * 3)),
         "large": given(1e6 * np.eye(3)),
     }
     with pytest.raises(ValueError, match=f"engine '{engine}' cannot run .* here: .*{reason}"):
@@ -112,6 +127,7 @@ def test_engines_without_them_say_so() -> None:
     problem = pb.problems.random_arms(d=3, arms=5, u=2)
     for strategy, engine, why in (
         (pb.GENTRY(arm_effects="auto"), "events", "arm effects need every step"),
+        (pb.UE(arm_effects=0.5), "events", "arm effects need every step"),
         (Own(arm_effects="auto"), "compiled", "no compiled rule for arm effects"),
     ):
         with pytest.raises(ValueError, match=why):

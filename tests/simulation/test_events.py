@@ -1,6 +1,9 @@
 """The event engine: equal to steps in distribution, and exactly where nothing is left to chance."""
 
 import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from threading import Timer
 from typing import Any
 
@@ -11,28 +14,45 @@ from scipy import stats
 import projbandits as pb
 from projbandits.simulation import events, executors
 from projbandits.simulation.arrays import Arrays
-from projbandits.simulation.kernels.event_loop import DEPTH, stretch
-from projbandits.simulation.kernels.philox import begin
+from projbandits.simulation.kernels import event_loop, philox
 from projbandits.simulation.request import Spec
 from projbandits.simulation.streams import key, stream
 from projbandits.strategies import LinearStrategy
-from tests.worlds import FINITE, GREEDY, LEVEL, THETA, U3, always, flag, given, never, p_value, run
+from tests.kernels import opened
+from tests.worlds import (
+    FINITE,
+    GREEDY,
+    LEVEL,
+    OPTIMISTIC,
+    THETA,
+    U3,
+    always,
+    flag,
+    given,
+    never,
+    p_value,
+    run,
+)
+
+SKIPPING: list[LinearStrategy] = [*GREEDY, *OPTIMISTIC]
+
+STEPS, SKIPS = 1500, 3000
+"""Trials of each engine: as sharp as 2,000 of both, as events are cheap and steps are not."""
+SIZE = {"horizon": 500, "checkpoints": [100, 500]}
 
 
 @pytest.mark.parametrize(
     "name", ["setting-a", "setting-b", "no-noise", "wine", "twins", "zero-arm", "k-below-d"]
 )
 def test_events_agree_with_steps_in_distribution(name: str) -> None:
-    # 2,000 trials each, other seeds, the compiled loop standing for the reference, which it equals
-    # step by step. Kolmogorov and Smirnov's two-sample test of both regrets at two steps, and
-    # Fisher's of the share that found the best arm; each at level 1e-4, 15 tests for each of 7
-    # worlds.
-    size = {"trials": 2000, "horizon": 500, "checkpoints": [100, 500]}
-    steps = run(FINITE[name], GREEDY, "compiled", seed=1, **size)
-    skips = run(FINITE[name], GREEDY, "events", seed=2, **size)
+    # Other seeds, the compiled loop standing for the reference, which it equals step by step.
+    # Kolmogorov and Smirnov's two-sample test of both regrets at two steps, and Fisher's of the
+    # share that found the best arm; each at level 1e-4, 25 tests for each of 7 worlds.
+    steps = run(FINITE[name], SKIPPING, "compiled", seed=1, trials=STEPS, **SIZE)
+    skips = run(FINITE[name], SKIPPING, "events", seed=2, trials=SKIPS, **SIZE)
     assert steps.found_best is not None
     assert skips.found_best is not None
-    for i in range(len(GREEDY)):
+    for i in range(len(SKIPPING)):
         for one, other in (
             (steps.regret, skips.regret),
             (steps.return_regret, skips.return_regret),
@@ -45,10 +65,11 @@ def test_events_agree_with_steps_in_distribution(name: str) -> None:
 
 
 def test_events_would_be_told_from_a_strategy_that_explores_a_quarter_more() -> None:
-    size = {"trials": 2000, "horizon": 500, "checkpoints": [500]}
-    steps = run(FINITE["setting-a"], pb.GENTRY(alpha=1.0), "compiled", seed=1, **size)
-    skips = run(FINITE["setting-a"], pb.GENTRY(alpha=1.25), "events", seed=2, **size)
-    assert p_value(steps.regret[0, :, 0], skips.regret[0, :, 0]) < LEVEL
+    some, more = [pb.GENTRY(alpha=1.0), pb.UE(alpha=0.4)], [pb.GENTRY(alpha=1.25), pb.UE(alpha=0.5)]
+    steps = run(FINITE["setting-a"], some, "compiled", seed=1, trials=STEPS, **SIZE)
+    skips = run(FINITE["setting-a"], more, "events", seed=2, trials=SKIPS, **SIZE)
+    for i in (0, 1):
+        assert p_value(steps.return_regret[i, :, 1], skips.return_regret[i, :, 1]) < LEVEL
 
 
 @pytest.mark.parametrize("name", [n for n in FINITE if n not in ("uniform", "bernoulli")])
@@ -64,7 +85,8 @@ def test_without_noise_and_coins_events_equal_reference_exactly(name: str) -> No
             rewards=world.arm_rewards,
         )
     )
-    strategies = [pb.GENTRY(schedule=never), pb.CURSE(schedule=never), pb.REGRET(schedule=never)]
+    greedy = [pb.GENTRY(schedule=never), pb.CURSE(schedule=never), pb.REGRET(schedule=never)]
+    strategies = [*greedy, *OPTIMISTIC]
     size = {"trials": 1, "horizon": 300, "checkpoints": range(1, 301)}
     one, other = (
         run(still, strategies, "reference", **size),
@@ -89,24 +111,37 @@ def test_arms_that_are_level_without_noise_are_not_walked_step_by_step(strategy:
     assert trace.pulls[0, 1:].max() < 1000  # a tie goes to the first
 
 
-def test_a_raised_flag_stops_events_while_they_are_played() -> None:
-    # Some 8 million explorations a trial, which take many seconds.
-    problem, strategy, steps = FINITE["setting-a"], pb.GENTRY(alpha=1e5), np.array([1000, 10**9])
-    spec = Spec(problem, (strategy,), ("events",), 2, 10**9, 0, steps)
-    run(problem, strategy, "events", trials=1, horizon=1)  # whatever has to be compiled is by now
+def test_a_raised_flag_stops_events_while_they_are_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Each of 10^12 steps explores, which would take days. The flag is raised when the first
+    # thousand have been counted, however long that takes.
+    problem, strategy, steps = FINITE["setting-a"], pb.GENTRY(alpha=1e12), np.array([1000, 10**12])
+    spec = Spec(problem, (strategy,), ("events",), 2, 10**12, 0, steps)
+    tallies: SimpleQueue[Any] = SimpleQueue()
+    original = event_loop.events
+
+    def watched(*arguments: Any) -> None:
+        tallies.put(arguments[10])
+        original(*arguments)
+
+    monkeypatch.setattr(event_loop, "events", watched)
     stop = flag()
-    raising = Timer(0.3, stop.fill, [1])
-    raising.start()
-    (records,) = executors.run_chunk(spec, range(2), stop)
-    raising.join()
+    with ThreadPoolExecutor(1) as threads:
+        playing = threads.submit(executors.run_chunk, spec, range(2), stop)
+        out = tallies.get(timeout=60)
+        while out[0, 0, 0] == 0.0 and not playing.done():
+            time.sleep(0.001)
+        assert not playing.done()
+        stop[0] = 1
+        (records,) = playing.result(timeout=60)
     assert (records.regret[:, -1] == 0.0).all()  # never came there
     assert records.regret[0, 0] > 0.0  # but began
 
 
 def test_a_raised_flag_stops_within_a_stretch_and_a_schedule() -> None:
     interval = -1.0, 1.0, False, False
-    rest = np.empty(DEPTH, np.int64), np.empty(DEPTH), begin(key(1), 0, 0), flag(raised=True)
-    assert stretch(100, 0.0, 1.0, 0.1, interval, *rest) == (0, 0.0)
+    ends, sums = np.empty(event_loop.DEPTH, np.int64), np.empty(event_loop.DEPTH)
+    rest = ends, sums, opened(philox.begin)(key(1), 0, 0), flag(raised=True)
+    assert opened(event_loop.stretch)(100, 0.0, 1.0, 0.1, interval, *rest) == (0, 0.0)
     rng = np.random.default_rng(0)
     assert events._exploring_steps(always, 100, rng, flag(raised=True)) == []
     assert events._exploring_steps(always, 100, rng, flag()) != []
@@ -137,10 +172,10 @@ def test_a_schedule_may_become_too_small_to_jump_by() -> None:
 def test_a_constant_schedule_explores_at_its_rate() -> None:
     problem = given(np.eye(3))
     strategies = [pb.GENTRY(schedule=always)]
-    size = {"trials": 2000, "horizon": 300, "checkpoints": [300]}
+    size = {"horizon": 300, "checkpoints": [300]}
     one, other = (
-        run(problem, strategies, "compiled", seed=1, **size),
-        run(problem, strategies, "events", seed=2, **size),
+        run(problem, strategies, "compiled", seed=1, trials=STEPS, **size),
+        run(problem, strategies, "events", seed=2, trials=SKIPS, **size),
     )
     assert p_value(one.regret[0, :, 0], other.regret[0, :, 0]) > LEVEL
 
@@ -156,11 +191,19 @@ def test_a_horizon_of_one_is_one_arm_of_the_basis() -> None:
     assert stats.chisquare(counts).pvalue > LEVEL
 
 
+def test_optimism_begins_with_the_first_arm_and_knows_a_single_one() -> None:
+    # The first radius is log 1 = 0, and all scores are 0.
+    for strategy in OPTIMISTIC:
+        first = run(given(-np.eye(3)), strategy, "events", trials=3, horizon=1)
+        np.testing.assert_allclose(first.regret, 1.0)
+        alone = run(FINITE["single"], strategy, "events", trials=3, horizon=10**12)
+        assert (alone.regret == 0.0).all()
+
+
 def test_checkpoints_do_not_change_a_run_of_events() -> None:
-    few = run(
-        pb.problems.random_arms(), GREEDY, "events", trials=5, horizon=5000, checkpoints=[700, 5000]
-    )
-    many = run(pb.problems.random_arms(), GREEDY, "events", trials=5, horizon=5000)
+    problem, size = FINITE["setting-a"], {"trials": 5, "horizon": 5000}
+    few = run(problem, SKIPPING, "events", checkpoints=[700, 5000], **size)
+    many = run(problem, SKIPPING, "events", **size)
     at = np.searchsorted(many.steps, 5000)
     np.testing.assert_allclose(few.regret[..., 1], many.regret[..., at])
     assert np.array_equal(few.found_best, many.found_best)  # type: ignore[arg-type]
@@ -173,18 +216,21 @@ def test_pull_counts_agree_with_steps_in_distribution() -> None:
     problem = pb.problems.instance(
         X, returns=X @ np.array(THETA), rewards=-gaps, subspace=U3, noise=0.5
     )
-    size = {"trials": 2000, "horizon": 400, "checkpoints": [400]}
-    for strategy in GREEDY:
+    size = {"horizon": 400, "checkpoints": [400]}
+    for strategy in SKIPPING:
         pulls = []
-        for engine, seed in (("compiled", 1), ("events", 2)):
-            regret = run(problem, strategy, engine, seed=seed, **size).regret[0, :, 0].round()
+        for engine, seed, trials in (("compiled", 1, STEPS), ("events", 2, SKIPS)):
+            played = run(problem, strategy, engine, seed=seed, trials=trials, **size)
+            regret = played.regret[0, :, 0].round()
             pulls.append([regret % 1e3, regret // 1e3 % 1e3, regret // 1e6])
         for one, other in zip(*pulls, strict=True):
             assert p_value(one, other) > LEVEL
 
 
 @pytest.mark.parametrize("horizon", [1000, 10**6, 10**9])
-@pytest.mark.parametrize("strategy", [pb.GENTRY(), pb.REGRET(alpha=5.0)], ids=repr)
+@pytest.mark.parametrize(
+    "strategy", [pb.GENTRY(), pb.REGRET(alpha=5.0), pb.UE(), pb.ProjectedUE(alpha=0.3)], ids=repr
+)
 def test_the_belief_is_the_ridge_solution_of_the_pulls(
     strategy: LinearStrategy, horizon: int
 ) -> None:
@@ -192,7 +238,6 @@ def test_the_belief_is_the_ridge_solution_of_the_pulls(
         world = pb.problems.random_arms().world(stream(0, trial, "world"))
         arrays = Arrays(world)
         steps = np.array([horizon])
-        assert isinstance(strategy, pb.GENTRY | pb.REGRET)
         _, traces = events.run({trial: world}, strategy, steps, 0, flag())
         trace = events.Trace(*(rows[0] for rows in traces))
         assert trace.pulls.sum() == horizon

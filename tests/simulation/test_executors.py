@@ -11,6 +11,7 @@ from distributed import Client, LocalCluster
 
 import projbandits as pb
 from projbandits.simulation import executors
+from projbandits.simulation.pieces import Job
 from projbandits.simulation.progress import Progress
 from projbandits.simulation.request import Spec
 from tests.worlds import SETTING_A, Recorder, run, same
@@ -91,7 +92,7 @@ def test_who_waits_for_compilation_is_told_that_control_c_waits_too() -> None:
 
 def test_two_worker_processes_give_the_same_bits() -> None:
     problem = pb.problems.random_arms()
-    strategies = [pb.GENTRY(), pb.UE(alpha=0.3)]
+    strategies = [pb.GENTRY(), pb.EIIDS()]
     simulate = partial(pb.simulate, problem, strategies, trials=60, horizon=300, progress=False)
     with (
         LocalCluster(  # type: ignore[no-untyped-call]
@@ -124,8 +125,8 @@ def test_threads_of_ones_own_stop_in_the_middle_of_a_chunk(
     steps = np.array([20_000])
     spec = Spec(SETTING_A, (pb.UE(),), ("compiled",), 2000, 20_000, 0, steps)
     with ThreadPoolExecutor(1) as executor:
-        chunks = [range(1), range(1, 2000)]
-        work = executors._spread(spec, executor, chunks, Progress(1, shown=False))
+        jobs = [Job(range(1), (0,)), Job(range(1, 2000), (0,))]
+        work = executors._spread(spec, executor, jobs, Progress(1, shown=False))
         next(work)
         work.close()  # type: ignore[attr-defined]
     assert lengths[0] == 1

@@ -14,7 +14,9 @@ def test_the_window_of_the_best_share_is_two_hundred_steps() -> None:
     ):
         questions = Questions(np.array(checkpoints), horizon)
         plays = np.maximum(questions.steps - 500.0, 0.0)
-        records = questions.records(np.array([[plays, plays, plays]]), finite=True)
+        pulls = np.array([[horizon - 500, 500]])
+        records = questions.records(np.array([[plays, plays, plays]]), pulls)
+        assert records.pulls is pulls
         assert records.best_share is not None
         assert records.found_best is not None
         np.testing.assert_allclose(records.best_share[0], expected)

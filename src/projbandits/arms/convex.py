@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from projbandits._cached import cached_property
 from projbandits._checks import Array, integer, positive, real_array, real_vector
 from projbandits.arms.base import Arm, ConvexFunction, DecisionSet, independent_rows
 from projbandits.subspace import Subspace
@@ -23,9 +23,48 @@ class ConvexSet(DecisionSet):
     A subclass gives `d`, `longest`, `contains` and `supports`.
     """
 
+    _given_tie: Array | None = None
+
     @abstractmethod
     def supports(self, directions: Array) -> Array:
-        """Return argmax <direction, x> for each row of a checked m x d matrix."""
+        """Return argmax <direction, x> for each row of a checked m x d matrix.
+
+        In direction 0 any point will do: `maximizers` puts `tie` there.
+        """
+
+    def maximizers(self, directions: Array) -> Array:
+        """Return the support points of a checked m x d matrix, and `tie` for rows of zeros."""
+        points = self.supports(directions)
+        still = ~directions.any(axis=1)
+        if still.any():
+            points[still] = self.tie
+        return points
+
+    @property
+    def tie(self) -> Array:
+        """The point for direction 0, where every point is a maximiser.
+
+        By default it is the first arm of D_k. A strategy without data aims in direction 0, and
+        learns something from an arm of D_k; from the centre of a ball around 0 it learns nothing.
+        """
+        if self._given_tie is not None:
+            return self._given_tie
+        basis = self.basis_arms()
+        return basis[0].x if basis else self.spanning_points[0]
+
+    def _break_ties(self, tie: npt.ArrayLike | None) -> None:
+        """Take the point that the user chose for direction 0, if it lies in the set."""
+        if tie is None:
+            return
+        point = real_vector("tie", tie, self.d)
+        if not self.contains(point):
+            raise ValueError(f"tie must lie in the set, got {point.tolist()} for {self!r}")
+        self._given_tie = point
+
+    @property
+    def _tie_text(self) -> str:
+        """How `repr` shows the point that the user chose."""
+        return "" if self._given_tie is None else f", tie={self._given_tie.tolist()}"
 
     @property
     def size(self) -> float:
@@ -33,8 +72,8 @@ class ConvexSet(DecisionSet):
         return math.inf
 
     def best(self, direction: npt.ArrayLike) -> Arm:
-        """Return the support point in the given direction."""
-        return Arm(self.supports(real_vector("direction", direction, self.d)[None])[0])
+        """Return the support point in the given direction, and `tie` in direction 0."""
+        return Arm(self.maximizers(real_vector("direction", direction, self.d)[None])[0])
 
     def best_convex(self, function: ConvexFunction) -> Arm:
         """Return the best point reached by repeated support points from several starts.
@@ -44,12 +83,12 @@ class ConvexSet(DecisionSet):
         local maximum, so it starts from the support points along the axes and from those in the
         directions that the function proposes.
         """
-        X = np.vstack([self.spanning_points, self.supports(function.directions())])
+        X = np.vstack([self.spanning_points, self.maximizers(function.directions())])
         heights = function.value(X)
         going = np.arange(len(X))
         for _ in range(1000):
             before = heights[going]
-            X[going] = self.supports(function.gradient(X[going]))
+            X[going] = self.maximizers(function.gradient(X[going]))
             heights[going] = function.value(X[going])
             gains, top = heights[going] - before, heights.max()
             # Gains shrink geometrically: a start is done when it no longer gains, or when a
@@ -110,6 +149,9 @@ class Ball(ConvexSet):
         Its radius.
     center : array of shape (d,), optional
         Its centre, the origin by default.
+    tie : array of shape (d,), optional
+        The point of the set to play in direction 0, where every point is a maximiser; by default
+        the first arm of D_k.
 
     Examples
     --------
@@ -118,10 +160,18 @@ class Ball(ConvexSet):
     array([3., 4.])
     """
 
-    def __init__(self, d: int, radius: float = 1.0, center: npt.ArrayLike | None = None) -> None:
+    def __init__(
+        self,
+        d: int,
+        radius: float = 1.0,
+        center: npt.ArrayLike | None = None,
+        *,
+        tie: npt.ArrayLike | None = None,
+    ) -> None:
         self._d = integer("d", d, least=1)
         self.radius = positive("radius", radius)
         self.center = np.zeros(d) if center is None else real_vector("center", center, d)
+        self._break_ties(tie)
 
     @property
     def d(self) -> int:
@@ -134,7 +184,7 @@ class Ball(ConvexSet):
         return float(np.linalg.norm(self.center)) + self.radius
 
     def supports(self, directions: Array) -> Array:
-        """Return the points of the sphere in the given directions, the centre for direction 0."""
+        """Return the points of the sphere in the given directions."""
         return self.center + self.radius * _units(directions)
 
     def contains(self, x: npt.ArrayLike, tolerance: float = 1e-9) -> bool:
@@ -144,7 +194,7 @@ class Ball(ConvexSet):
 
     def __repr__(self) -> str:
         center = f", center={self.center.tolist()}" if self.center.any() else ""
-        return f"Ball(d={self.d}, radius={self.radius}{center})"
+        return f"Ball(d={self.d}, radius={self.radius}{center}{self._tie_text})"
 
 
 class Ellipsoid(ConvexSet):
@@ -157,6 +207,9 @@ class Ellipsoid(ConvexSet):
         {x : (x - center)^T shape^-1 (x - center) <= 1}.
     center : array of shape (d,), optional
         Its centre, the origin by default.
+    tie : array of shape (d,), optional
+        The point of the set to play in direction 0, where every point is a maximiser; by default
+        the first arm of D_k.
 
     Examples
     --------
@@ -165,7 +218,13 @@ class Ellipsoid(ConvexSet):
     array([3., 0.])
     """
 
-    def __init__(self, shape: npt.ArrayLike, center: npt.ArrayLike | None = None) -> None:
+    def __init__(
+        self,
+        shape: npt.ArrayLike,
+        center: npt.ArrayLike | None = None,
+        *,
+        tie: npt.ArrayLike | None = None,
+    ) -> None:
         S = real_array("shape", shape, ndim=2)
         if S.shape[0] != S.shape[1]:
             raise ValueError(f"shape must be a square matrix, got one of shape {S.shape}")
@@ -183,6 +242,7 @@ class Ellipsoid(ConvexSet):
         self.center = np.zeros(len(S)) if center is None else real_vector("center", center, len(S))
         self.lengths: Array = np.sqrt(np.maximum(values, 0.0))
         self.axes: Array = axes
+        self._break_ties(tie)
 
     @property
     def d(self) -> int:
@@ -195,7 +255,7 @@ class Ellipsoid(ConvexSet):
         return float(np.linalg.norm(self.center) + self.lengths[-1])
 
     def supports(self, directions: Array) -> Array:
-        """Return the boundary points with these outward normals, the centre for direction 0."""
+        """Return the boundary points with these outward normals."""
         units = _units(directions)
         pulled = units @ self.shape
         lengths = np.sqrt(np.maximum((pulled * units).sum(axis=1, keepdims=True), 0.0))
@@ -211,12 +271,12 @@ class Ellipsoid(ConvexSet):
         slack = tolerance * self.longest + unknown
         return bool(np.linalg.norm(along / (self.lengths + slack)) <= 1 + tolerance)
 
-    def __identity__(self) -> tuple[Array, ...]:
-        return self.shape, self.center
+    def __identity__(self) -> tuple[Array | None, ...]:
+        return self.shape, self.center, self._given_tie
 
     def __repr__(self) -> str:
         center = f", center={self.center.tolist()}" if self.center.any() else ""
-        return f"Ellipsoid({self.shape.tolist()}{center})"
+        return f"Ellipsoid({self.shape.tolist()}{center}{self._tie_text})"
 
 
 class Box(ConvexSet):
@@ -226,6 +286,9 @@ class Box(ConvexSet):
     ----------
     lower, upper : array of shape (d,)
         The bounds of each coordinate; equal bounds fix it.
+    tie : array of shape (d,), optional
+        The point of the set to play in direction 0, where every point is a maximiser; by default
+        the first arm of D_k.
 
     Examples
     --------
@@ -234,7 +297,9 @@ class Box(ConvexSet):
     array([1., 0.])
     """
 
-    def __init__(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> None:
+    def __init__(
+        self, lower: npt.ArrayLike, upper: npt.ArrayLike, *, tie: npt.ArrayLike | None = None
+    ) -> None:
         self.lower = real_array("lower", lower, ndim=1)
         self.upper = real_vector("upper", upper, len(self.lower))
         if len(self.lower) == 0:
@@ -245,6 +310,7 @@ class Box(ConvexSet):
                 f"lower must not exceed upper, got lower[{i}] = {self.lower[i]} and "
                 f"upper[{i}] = {self.upper[i]}"
             )
+        self._break_ties(tie)
 
     @property
     def d(self) -> int:
@@ -268,7 +334,7 @@ class Box(ConvexSet):
         return bool((point >= self.lower - slack).all() and (point <= self.upper + slack).all())
 
     def __repr__(self) -> str:
-        return f"Box({self.lower.tolist()}, {self.upper.tolist()})"
+        return f"Box({self.lower.tolist()}, {self.upper.tolist()}{self._tie_text})"
 
 
 def _units(directions: Array) -> Array:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import lambertw, xlogy
 
+from projbandits._cached import cached_property
 from projbandits._checks import Array, integer, real, real_vector
 from projbandits.arms.convex import ConvexSet
 
@@ -24,6 +24,9 @@ class EntropyBall(ConvexSet):
     bound : float
         The bound on the negative entropy; the paper takes 5. It must exceed -d/e, the smallest
         possible value.
+    tie : array of shape (d,), optional
+        The point of the set to play in direction 0, where every point is a maximiser; by default
+        the first arm of D_k.
 
     Notes
     -----
@@ -42,7 +45,7 @@ class EntropyBall(ConvexSet):
     array([0., 0.])
     """
 
-    def __init__(self, d: int, bound: float = 5.0) -> None:
+    def __init__(self, d: int, bound: float = 5.0, *, tie: npt.ArrayLike | None = None) -> None:
         self._d = integer("d", d, least=1)
         self.bound = real("bound", bound)
         if self.bound <= -d / math.e:
@@ -50,6 +53,7 @@ class EntropyBall(ConvexSet):
                 f"bound must exceed -d/e = {-d / math.e:.6g}, got {self.bound}: "
                 "below it the set is empty"
             )
+        self._break_ties(tie)
 
     @property
     def d(self) -> int:
@@ -107,7 +111,7 @@ class EntropyBall(ConvexSet):
         return s
 
     def __repr__(self) -> str:
-        return f"EntropyBall(d={self.d}, bound={self.bound})"
+        return f"EntropyBall(d={self.d}, bound={self.bound}{self._tie_text})"
 
 
 def _exponents(C: Array, s: Array) -> Array:

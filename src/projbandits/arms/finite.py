@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from projbandits._cached import cached_property
 from projbandits._checks import Array, real_array, real_vector
 from projbandits.arms.base import Arm, ConvexFunction, DecisionSet, independent_rows
 

@@ -1,18 +1,23 @@
-"""Polytopes; HiGHS finds their support points."""
+"""Polytopes: their vertices if they are few, and the simplex method if not."""
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
+from projbandits._cached import cached_property
 from projbandits._checks import Array, real_array, real_vector
 from projbandits.arms.convex import ConvexSet
+from projbandits.arms.pivoting import GRID, Scaled, every_basis, optimal_basis, scaled, turned
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
+
+MOST = 1024
+"""With at most this many bases, a polytope is known by its vertices."""
 
 
 class Polytope(ConvexSet):
@@ -24,11 +29,23 @@ class Polytope(ConvexSet):
         The inequalities. Coordinates are free unless a row bounds them.
     A_eq, b_eq : arrays of shape (p, d) and (p,), optional
         The equalities.
+    tie : array of shape (d,), optional
+        The point of the set to play in direction 0, where every point is a maximiser; by default
+        the first arm of D_k.
 
     Raises
     ------
     ValueError
         If no x satisfies the constraints, or if the set is unbounded.
+
+    Notes
+    -----
+    A polytope with at most 1,024 bases (choices of d constraints that meet in a vertex; a vertex on
+    more than d constraints has several) is known by its vertices, and its support point is the best
+    of them. On others the dual simplex method finds it, and in the compiled loop the primal method,
+    which starts from the vertex that was best at the step before. Ties are broken by turning the
+    direction by about 1e-11 of its size, always in the same way, so both engines play the same
+    vertex. HiGHS finds the bounding box, and tells whether there is one.
 
     Examples
     --------
@@ -47,6 +64,8 @@ class Polytope(ConvexSet):
         b: npt.ArrayLike,
         A_eq: npt.ArrayLike | None = None,
         b_eq: npt.ArrayLike | None = None,
+        *,
+        tie: npt.ArrayLike | None = None,
     ) -> None:
         self.A = real_array("A", A, ndim=2)
         self.b = real_vector("b", b, len(self.A))
@@ -69,8 +88,9 @@ class Polytope(ConvexSet):
         self._rows, self._limits = _unit_rows(self.A, self.b)
         self._rows_eq, self._limits_eq = _unit_rows(self.A_eq, self.b_eq)
         axes = np.eye(d)
-        self.lower = np.diag(self.supports(-axes)).copy()
-        self.upper = np.diag(self.supports(axes)).copy()
+        self.lower = np.array([self._solved(-axis)[a] for a, axis in enumerate(axes)])
+        self.upper = np.array([self._solved(axis)[a] for a, axis in enumerate(axes)])
+        self._break_ties(tie)
 
     @property
     def d(self) -> int:
@@ -82,11 +102,54 @@ class Polytope(ConvexSet):
         """A bound on |x|: the farthest corner of the bounding box."""
         return float(np.linalg.norm(np.maximum(np.abs(self.lower), np.abs(self.upper))))
 
+    @cached_property
+    def scaled(self) -> Scaled:
+        """The constraints in coordinates that make the bounding box a cube."""
+        return scaled(self.A_eq, self.b_eq, self.A, self.b, self.lower, self.upper)
+
+    @cached_property
+    def start(self) -> NDArray[np.int64] | None:
+        """Some feasible basis; None if constraints contradict one another within round-off."""
+        return optimal_basis(self.scaled, self.scaled.turn)
+
+    @cached_property
+    def vertices(self) -> Array | None:
+        """The vertices, one per row, or None if there are too many (see Notes)."""
+        inside = self.scaled
+        bases = None if self.start is None else every_basis(inside, self.start, MOST)
+        if bases is None:
+            return None
+        z = np.linalg.solve(inside.rows[bases], inside.limits[bases][:, :, None])[:, :, 0]
+        # Where constraints nearly meet, moving them out leaves corners that are none.
+        over = (z @ inside.rows.T - inside.limits)[:, inside.equalities :].max(axis=1)
+        z, bases = z[over <= 1e-9], bases[over <= 1e-9]
+        _, first = np.unique(z.round(9) + 0.0, axis=0, return_index=True)
+        return np.array([self._corner(basis) for basis in bases[first]])
+
     def supports(self, directions: Array) -> Array:
         """Return optimal vertices."""
-        return np.array([self._vertex(direction) for direction in directions])
+        along = turned(self.scaled, directions)
+        if self.vertices is not None:
+            places = (self.vertices - self.scaled.middle) / self.scaled.half
+            return np.asarray(self.vertices[(along @ places.T).argmax(axis=1)])
+        return np.array([self._optimal(*both) for both in zip(directions, along, strict=True)])
 
-    def _vertex(self, direction: Array) -> Array:
+    def _optimal(self, direction: Array, along: Array) -> Array:
+        """Return an optimal vertex by the dual simplex method."""
+        basis, inside = optimal_basis(self.scaled, along), self.scaled
+        if basis is None:
+            return self._solved(direction)
+        z = np.linalg.solve(inside.rows[basis], inside.limits[basis])
+        return np.asarray(inside.middle + inside.half * (np.rint(z / GRID) * GRID) + 0.0)
+
+    def _corner(self, basis: NDArray[np.int64]) -> Array:
+        """Return where the constraints of a basis meet."""
+        of = self.scaled.source[basis]
+        A, b = np.vstack([self.A_eq, self.A])[of], np.concatenate([self.b_eq, self.b])[of]
+        return np.linalg.solve(A, b) + 0.0  # no negative zeros
+
+    def _solved(self, direction: Array) -> Array:
+        """Return an optimal vertex by HiGHS."""
         largest = np.abs(direction).max()
         answer = self._solve(-direction / largest if largest > 0 else direction)
         if answer.status == 0:
@@ -126,11 +189,12 @@ class Polytope(ConvexSet):
         off = np.abs(self._rows_eq @ x - self._limits_eq).max(initial=0.0)
         return float(max(over, off))
 
-    def __identity__(self) -> tuple[Array, ...]:
-        return self.A, self.b, self.A_eq, self.b_eq
+    def __identity__(self) -> tuple[Array | None, ...]:
+        return self.A, self.b, self.A_eq, self.b_eq, self._given_tie
 
     def __repr__(self) -> str:
-        return f"Polytope({len(self.A)} inequalities, {len(self.A_eq)} equalities, d={self.d})"
+        sizes = f"{len(self.A)} inequalities, {len(self.A_eq)} equalities, d={self.d}"
+        return f"Polytope({sizes}{self._tie_text})"
 
 
 def _unit_rows(A: Array, b: Array) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from projbandits._checks import integer, one_of
 from projbandits.arms import DecisionSet, EntropyBall, FiniteArms
@@ -43,6 +44,7 @@ class EntropyBallWorlds:
     noise: Noise
     bound: float
     subspace: str
+    tie: tuple[float, ...] | None = None
 
     def world(self, rng: np.random.Generator) -> World:
         """Return a world with every entry of theta and A from U(-1, 1)."""
@@ -53,7 +55,7 @@ class EntropyBallWorlds:
     @cached_property
     def _ball(self) -> EntropyBall:
         # One for all worlds: finding its longest arm and its basis takes longer than a trial.
-        return EntropyBall(self.d, self.bound)
+        return EntropyBall(self.d, self.bound, tie=self.tie)
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ def entropy_ball(
     noise: float | Noise = 0.5,
     bound: float = 5.0,
     subspace: str = "random",
+    tie: npt.ArrayLike | None = None,
 ) -> EntropyBallWorlds:
     """Return setting c: arms from {x >= 0 : sum x log x <= bound}.
 
@@ -122,6 +125,9 @@ def entropy_ball(
         The bound on the negative entropy.
     subspace : {"random", "coordinates"}
         U is the span of a random d x u matrix, or of the first u coordinates.
+    tie : array of shape (d,), optional
+        The arm to play while every arm is a maximiser, as at first, when theta-hat is 0; by
+        default the first arm of D_k. See docs/readings.md.
 
     Examples
     --------
@@ -132,7 +138,9 @@ def entropy_ball(
     d = integer("d", d, least=1)
     one_of("subspace", subspace, SUBSPACES)
     u = integer("u", u, least=1, most=d)
-    return EntropyBallWorlds(d, u, as_noise(noise), EntropyBall(d, bound).bound, subspace)
+    ball = EntropyBall(d, bound, tie=tie)
+    given = None if tie is None else tuple(ball.tie.tolist())
+    return EntropyBallWorlds(d, u, as_noise(noise), ball.bound, subspace, given)
 
 
 def random_theta(

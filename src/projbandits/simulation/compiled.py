@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
-from projbandits.arms import ConvexSet, FiniteArms
+from projbandits.arms import ConvexSet, FiniteArms, Polytope
 from projbandits.problems import World
 from projbandits.simulation.arrays import Arrays, ConvexWorld
 from projbandits.strategies import CompiledRule, LinearStrategy, Strategy
@@ -57,6 +57,8 @@ def why_not_here(world: World, strategy: LinearStrategy) -> str | None:
         return f"it knows the noises {known}, not {world.noise!r}"
     if type(world.arms) is not FiniteArms and type(world.arms) not in REGIONS:
         return f"it has no compiled support points for {type(world.arms).__name__}"
+    if isinstance(world.arms, Polytope) and world.arms.start is None:
+        return "the polytope's constraints contradict one another within round-off"
     if world.arms.longest**2 > LARGEST * strategy.ridge:
         return (
             f"arms as long as {world.arms.longest:.3g} would cost it accuracy with a ridge of "
@@ -102,8 +104,8 @@ def run(
     stop: NDArray[np.uint8],
     noise_rng: np.random.Generator,
     strategy_rng: np.random.Generator,
-) -> Array:
-    """Return what `reference.run` returns: regrets and best plays of one strategy in one world.
+) -> tuple[Array, NDArray[np.int64] | None]:
+    """Return what `reference.run` returns: what one strategy cost in one world, and its pulls.
 
     If another thread raises the flag `stop`, it ends early and what it returns is meaningless.
     """
@@ -111,12 +113,12 @@ def run(
 
     rule = rule_of(strategy, world, horizon)
     assert rule is not None  # see `why_not`
-    tally = begin_tally(steps)
+    tally = begin_tally(steps, 1 if arrays is None else arrays.arms.size)
     randomness = noise_rng, strategy_rng
     if arrays is None:
         loop, begin = loop_of(rule.kernel, "convex"), _convex(world, strategy, rule)
         loop(*begin, tally, _convex_world(world), *randomness, horizon, stop)
-        return tally.out
+        return tally.out, None
     effects = strategy.arm_effects is not None
     begin = (_with_effects if effects else _without_effects)(arrays, strategy, rule)
     loop, wrong = loop_of(rule.kernel, "effects" if effects else "finite"), np.zeros(2, np.int64)
@@ -126,7 +128,7 @@ def run(
             f"{strategy!r} must choose a row from 0 to {arrays.arms.size - 1}, its compiled rule "
             f"returned {wrong[1]} at step {wrong[0]}"
         )
-    return tally.out
+    return tally.out, tally.pulls
 
 
 def _without_effects(

@@ -82,7 +82,6 @@ def play(spec: Spec, batch: dict[int, World], stop: NDArray[np.uint8]) -> Iterat
     arrays: dict[int, Arrays] = {}
     if "compiled" in spec.engines:
         arrays = {i: Arrays(w) for i, w in batch.items() if isinstance(w.arms, FiniteArms)}
-    finite = all(world.arm_rewards is not None for world in batch.values())
     for strategy, engine in zip(spec.strategies, spec.engines, strict=True):
         if stop[0]:
             return
@@ -92,19 +91,23 @@ def play(spec: Spec, batch: dict[int, World], stop: NDArray[np.uint8]) -> Iterat
             if reason is not None:
                 raise _refusal(engine, strategy, reason, "use engine='reference'")
         if engine == "events":
-            assert isinstance(strategy, EpsilonGreedy)
-            answers, _ = events.run(batch, strategy, questions.steps, spec.seed, stop)
-            yield questions.records(answers, finite=finite)
+            assert isinstance(strategy, LinearStrategy)
+            answers, trace = events.run(batch, strategy, questions.steps, spec.seed, stop)
+            yield questions.records(answers, trace.pulls)
             continue
-        outs = []
+        outs, pulls = [], []
         for trial, world in batch.items():
             if stop[0]:
                 return
             streams = (stream(spec.seed, trial, purpose) for purpose in ("noise", "strategy"))
             size = questions.steps, spec.horizon
             if engine == "reference":
-                outs.append(reference.run(world, strategy, *size, *streams))
+                out, pulled = reference.run(world, strategy, *size, *streams)
             else:
                 assert isinstance(strategy, LinearStrategy)
-                outs.append(compiled.run(world, arrays.get(trial), strategy, *size, stop, *streams))
-        yield questions.records(np.array(outs), finite=finite)
+                given = world, arrays.get(trial), strategy
+                out, pulled = compiled.run(*given, *size, stop, *streams)
+            outs.append(out)
+            pulls.append(pulled)
+        finite = pulls[0] is not None  # one kind of world in a batch
+        yield questions.records(np.array(outs), np.array(pulls) if finite else None)

@@ -1,8 +1,8 @@
 """The event engine: exact simulation that visits only the steps that decide something.
 
-It serves epsilon_t-greedy strategies on finitely many arms with Gaussian noise. While one arm is
-pulled the belief moves along a line, so the whole stretch is drawn at once; see
-docs/event-engine.md.
+It serves epsilon_t-greedy strategies and uncertainty ellipsoids on finitely many arms with Gaussian
+noise. While one arm is pulled the belief moves along a line, so the whole stretch is drawn at once;
+see docs/event-engine.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from projbandits.problems.base import are_best
 from projbandits.simulation import compiled
 from projbandits.simulation.arrays import FiniteWorld
 from projbandits.simulation.streams import key, stream
-from projbandits.strategies import Strategy
+from projbandits.strategies import LinearStrategy, Strategy
+from projbandits.strategies.ellipsoid import Ellipsoidal
 from projbandits.strategies.greedy import EpsilonGreedy
 from projbandits.strategies.rule import over_steps
 
@@ -41,18 +42,21 @@ class Trace(NamedTuple):
 
 def why_not(world: World, strategy: Strategy) -> str | None:
     """Return why the event engine cannot serve, or None if it can."""
-    if not isinstance(strategy, EpsilonGreedy):
-        return f"{type(strategy).__name__} is not epsilon_t-greedy"
-    if type(strategy).compiled_rule is not EpsilonGreedy.compiled_rule:
-        return f"{type(strategy).__name__} has its own compiled_rule"
+    name = type(strategy).__name__
+    families = (kind for kind in (EpsilonGreedy, Ellipsoidal) if isinstance(strategy, kind))
+    if (family := next(families, None)) is None:
+        return f"{name} is neither epsilon_t-greedy nor an uncertainty ellipsoid"
+    if type(strategy).compiled_rule is not family.compiled_rule:  # type: ignore[attr-defined]
+        return f"{name} has its own compiled_rule"
     if (reason := compiled.why_not(world, strategy)) is not None:
         return reason
+    assert isinstance(strategy, LinearStrategy)
     if strategy.arm_effects is not None:
         return "arm effects need every step"
     return why_not_here(world, strategy)
 
 
-def why_not_here(world: World, strategy: EpsilonGreedy) -> str | None:
+def why_not_here(world: World, strategy: LinearStrategy) -> str | None:
     """Return why it cannot serve this world, though it may serve others of the problem, or None."""
     if (reason := compiled.why_not_here(world, strategy)) is not None:
         return reason
@@ -60,14 +64,14 @@ def why_not_here(world: World, strategy: EpsilonGreedy) -> str | None:
         return f"it needs finitely many arms, got {type(world.arms).__name__}"
     if type(world.noise) is not Gaussian:
         return f"it needs Gaussian noise, got {world.noise!r}"
-    if not world.arms.basis_rows(strategy.basis):
+    if isinstance(strategy, EpsilonGreedy) and not world.arms.basis_rows(strategy.basis):
         return "it needs an arm that is not zero"
     return None
 
 
 def run(
     batch: dict[int, World],
-    strategy: EpsilonGreedy,
+    strategy: LinearStrategy,
     steps: NDArray[np.int64],
     seed: int,
     stop: NDArray[np.uint8],
@@ -78,62 +82,72 @@ def run(
     meanwhile. If one of them raises the flag `stop`, it ends early and what it returns is
     meaningless.
     """
-    from projbandits.simulation.kernels.event_loop import events
-
-    worlds, horizon = batch.values(), int(steps[-1])
+    worlds = batch.values()
     arms = [world.arms for world in worlds if isinstance(world.arms, FiniteArms)]
     whole = np.array([a.vectors for a in arms])
-    projected = whole @ np.array([world.subspace.matrix for world in worlds])
-    basis = np.array([a.basis_rows(strategy.basis) for a in arms])
-    means = np.array([world.arm_returns for world in worlds])
-    rewards = np.array([world.arm_rewards for world in worlds])
-    (n, K, d), k = whole.shape, basis.shape[1]
-    epsilon = strategy.epsilon_for(k, finite=True)
-    if not isinstance(epsilon, schedules.Power):
-        # Thinning uses few of the values, but is exact only if the others are sound too.
-        over_steps(strategy.epsilon_for, k, True, horizon=min(horizon, CHECKED_STEPS))
-    schedule, drawn = _schedule(epsilon, horizon, seed, batch, stop)
+    projected = whole
+    if "projection" in (strategy.learns_on, strategy.aims_at):
+        projected = whole @ np.array([world.subspace.matrix for world in worlds])
+    n, K, d = whole.shape
     out = np.zeros((n, 3, len(steps)))  # not empty: numbers even if it is cut short
     trace = Trace(
-        np.empty((n, K), np.int64), np.empty((n, K)), np.empty((n, d, d)), np.empty((n, d))
+        np.zeros((n, K), np.int64), np.empty((n, K)), np.empty((n, d, d)), np.empty((n, d))
     )
-    truth = FiniteWorld(
+    trials = np.array(list(batch))
+    rest = _truth(batch), key(seed), trials, steps, out, trace, stop
+    aim_T = _transposed(whole if strategy.aims_at == "return" else projected)
+    if isinstance(strategy, EpsilonGreedy):
+        from projbandits.simulation.kernels.event_loop import events
+
+        learn = whole if strategy.learns_on == "arm" else projected
+        basis = np.array([a.basis_rows(strategy.basis) for a in arms])
+        schedule = _schedule(strategy, basis.shape[1], int(steps[-1]), seed, batch, stop)
+        events(strategy.ridge, learn, aim_T, *schedule, basis, *rest)
+    else:
+        from projbandits.simulation.kernels.optimistic_events import optimistic_events
+        from projbandits.simulation.kernels.rivals import radius_of
+
+        assert isinstance(strategy, Ellipsoidal)
+        same = strategy.aims_at == "return"
+        learn_T = aim_T if same else _transposed(whole)
+        radius = radius_of(strategy.alpha, d, K)
+        optimistic_events(strategy.ridge, whole, learn_T, aim_T, same, radius, *rest)
+    return out, trace
+
+
+def _transposed(matrices: Array) -> Array:
+    return np.array(matrices.swapaxes(1, 2), order="C")
+
+
+def _truth(batch: dict[int, World]) -> FiniteWorld:
+    """Return what the kernels know of some worlds, each array with one row per world."""
+    means = np.array([world.arm_returns for world in batch.values()])
+    rewards = np.array([world.arm_rewards for world in batch.values()])
+    return FiniteWorld(
         means,
         rewards.max(axis=1, keepdims=True) - rewards,
         means.max(axis=1, keepdims=True) - means,
         are_best(rewards),
         0,
-        np.array([world.noise.scale for world in worlds]),
+        np.array([world.noise.scale for world in batch.values()]),
     )
-    events(
-        strategy.ridge,
-        whole if strategy.learns_on == "arm" else projected,
-        np.array((whole if strategy.aims_at == "return" else projected).swapaxes(1, 2), order="C"),
-        schedule,
-        drawn,
-        basis,
-        truth,
-        key(seed),
-        np.array(list(batch)),
-        steps,
-        out,
-        trace,
-        stop,
-    )
-    return out, trace
 
 
 def _schedule(
-    epsilon: schedules.Epsilon,
+    strategy: EpsilonGreedy,
+    k: int,
     horizon: int,
     seed: int,
     trials: Collection[int],
     stop: NDArray[np.uint8],
 ) -> tuple[tuple[float, float], NDArray[np.int64]]:
     """Return a named schedule as numbers, or another's exploring steps, one row per trial."""
+    epsilon = strategy.epsilon_for(k, finite=True)
     if isinstance(epsilon, schedules.Power):
         power = epsilon.alpha * epsilon.k, epsilon.exponent
         return power, np.empty((len(trials), 0), np.int64)
+    # Thinning uses few of the values, but is exact only if the others are sound too.
+    over_steps(strategy.epsilon_for, k, True, horizon=min(horizon, CHECKED_STEPS))
     rows = [_exploring_steps(epsilon, horizon, stream(seed, i, "strategy"), stop) for i in trials]
     drawn = np.full((len(rows), max(map(len, rows))), horizon + 1)
     for row, steps in zip(drawn, rows, strict=True):

@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from itertools import islice
 from queue import SimpleQueue
 
 import numpy as np
 from numpy.typing import NDArray
 
+from projbandits.simulation.blas import single_threaded_blas
 from projbandits.simulation.engines import batches, play
+from projbandits.simulation.pieces import Job, Pieces
 from projbandits.simulation.progress import Bar
 from projbandits.simulation.records import Records
 from projbandits.simulation.request import Spec
 from projbandits.simulation.store import Store
 
-CHUNK = 16
 AHEAD = 1000
 """How many chunks wait at an executor: enough for any cluster, and few enough for any memory."""
 Flag = NDArray[np.uint8]
@@ -28,77 +30,76 @@ def run(spec: Spec, executor: Executor | None, store: Store | None, bar: Bar) ->
     """Return the records of every strategy, with trials in order wherever they ran."""
     if executor is not None and not isinstance(executor, Executor):
         raise TypeError(f"executor must be a concurrent.futures.Executor, got {executor!r}")
-    done = store.finished(_chunks(spec.trials)) if store is not None else {}
-    for chunk in done:
-        bar.advance(len(chunk) * len(spec.strategies) * spec.horizon)
-    left = (chunk for chunk in _chunks(spec.trials) if chunk not in done)
+    pieces = Pieces(spec)
+    if store is not None:
+        for trials, records in store.parts(spec.numbers):
+            bar.advance(pieces.add(trials, records) * spec.horizon)
     try:
         with _told_of_compilation(spec, bar):
-            for chunk, records in _play(spec, executor, left, bar):
+            for job, played in _play(spec, executor, pieces, bar):
                 if store is not None:
-                    store.keep(chunk, records)
-                done[chunk] = records
+                    store.keep(job, played)
+                pieces.add(job.trials, dict(zip(job.players, played, strict=True)))
     except KeyboardInterrupt:
-        finished = sum(map(len, done))
         raise KeyboardInterrupt(
-            f"stopped after {finished:,} of {spec.trials:,} trials; "
+            f"stopped after {pieces.finished():,} of {spec.trials:,} trials; "
             + (
                 f"what is finished is kept in {str(store.path)!r}: run the same again to continue"
                 if store is not None
                 else "pass store= with a folder to be able to continue next time"
             )
         ) from None
-    parts = (done[chunk] for chunk in _chunks(spec.trials))
-    return [Records.concat(of_one) for of_one in zip(*parts, strict=True)]
-
-
-def _chunks(trials: int) -> Iterator[range]:
-    for first in range(0, trials, CHUNK):
-        yield range(first, min(first + CHUNK, trials))
+    return pieces.records()
 
 
 def _play(
-    spec: Spec, executor: Executor | None, chunks: Iterable[range], bar: Bar
-) -> Iterator[tuple[range, list[Records]]]:
-    """Yield each chunk when it is finished."""
+    spec: Spec, executor: Executor | None, pieces: Pieces, bar: Bar
+) -> Iterator[tuple[Job, list[Records]]]:
+    """Yield each job when it is finished."""
+    jobs = pieces.left()
     if executor is not None:
-        yield from _spread(spec, executor, chunks, bar)
-    elif set(spec.engines) == {"reference"}:  # plain Python gains nothing from threads
-        for chunk in chunks:
-            yield chunk, run_chunk(spec, chunk, bar=bar)
+        yield from _spread(spec, executor, jobs, bar)
+    elif {spec.engines[i] for i in pieces.unfinished()} <= {"reference"}:
+        for job in jobs:  # plain Python gains nothing from threads
+            yield job, run_chunk(spec.only(job.players), job.trials, bar=bar)
     else:
         with ThreadPoolExecutor(os.cpu_count()) as threads:
-            yield from _spread(spec, threads, chunks, bar)
+            yield from _spread(spec, threads, jobs, bar)
 
 
 def _spread(
-    spec: Spec, executor: Executor, chunks: Iterable[range], bar: Bar
-) -> Iterator[tuple[range, list[Records]]]:
+    spec: Spec, executor: Executor, jobs: Iterable[Job], bar: Bar
+) -> Iterator[tuple[Job, list[Records]]]:
     # Only threads of this process can see a flag being raised.
-    stop = np.zeros(1, np.uint8) if isinstance(executor, ThreadPoolExecutor) else None
-    work: dict[Future[list[Records]], range] = {}
+    threads = isinstance(executor, ThreadPoolExecutor)
+    stop = np.zeros(1, np.uint8) if threads else None
+    work: dict[Future[list[Records]], Job] = {}
+    specs = cache(spec.only)
     finished: SimpleQueue[Future[list[Records]]] = SimpleQueue()
-    left = iter(chunks)
+    left = iter(jobs)
 
     def begin(count: int) -> None:
-        for chunk in islice(left, count):
-            future = executor.submit(run_chunk, spec, chunk, stop)
-            work[future] = chunk
+        for job in islice(left, count):
+            future = executor.submit(run_chunk, specs(job.players), job.trials, stop)
+            work[future] = job
             future.add_done_callback(finished.put)
 
-    try:
-        begin(AHEAD)
-        while work:
-            future = finished.get()
-            chunk = work.pop(future)
-            yield chunk, future.result()
-            bar.advance(len(chunk) * len(spec.strategies) * spec.horizon)
-            begin(1)
-    finally:
-        for future in work:
-            future.cancel()
-        if stop is not None:
-            stop[0] = 1  # whatever is still running is no longer wanted
+    with ExitStack() as held:
+        if threads:
+            held.enter_context(single_threaded_blas())
+        try:
+            begin(AHEAD)
+            while work:
+                future = finished.get()
+                job = work.pop(future)
+                yield job, future.result()
+                bar.advance(len(job.trials) * len(job.players) * spec.horizon)
+                begin(1)
+        finally:
+            for future in work:
+                future.cancel()
+            if stop is not None:
+                stop[0] = 1  # whatever is still running is no longer wanted
 
 
 def run_chunk(

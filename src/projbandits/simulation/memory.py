@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from projbandits.simulation.records import MOST_ARMS
 from projbandits.simulation.request import Spec
 
 NUMBER = 8
@@ -11,15 +12,26 @@ RECORD = 1000
 """About what one strategy in one trial takes beside its curves: small arrays and their owners."""
 CURVES = 6
 """Three curves, while they are gathered both by trial and in one array."""
+COUNTS = 2
+"""The pulls of each arm, gathered in the same way."""
 STEP = {"reference": 48, "compiled": NUMBER, "events": 0}
 """What an engine keeps of each step of a trial: its costs, or the value of a schedule."""
 
 
-def check_memory(spec: Spec) -> None:
-    """Raise unless the results, and what engines keep for each step, fit into this machine."""
+def check_memory(spec: Spec, arms: float) -> None:
+    """Raise unless the results, and what engines keep for each step, fit into this machine.
+
+    Parameters
+    ----------
+    spec : Spec
+        What is asked for.
+    arms : float
+        How many arms a world has.
+    """
     present = physical()
     records = spec.trials * len(spec.strategies)
-    needed = records * (RECORD + CURVES * NUMBER * len(spec.steps))
+    pulls = arms if arms <= MOST_ARMS else 0
+    needed = records * (RECORD + CURVES * NUMBER * len(spec.steps) + COUNTS * NUMBER * pulls)
     if needed > present:
         raise ValueError(
             f"trials must be fewer: the results of {spec.trials:,} would take "

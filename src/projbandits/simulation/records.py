@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
+from projbandits._joined import Pulls, join_pulls
 from projbandits.results import FOUND_BEST_SHARE, FOUND_BEST_WINDOW
+
+MOST_ARMS = 10_000
+"""With more arms than this, how often each was played is not kept: most were never played."""
+ABSENT = -1
+"""The pulls of an arm that a trial does not have, or of which they are not kept.
+
+Whether they are kept is thus known trial by trial, whichever trials are run or kept together.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,20 +30,41 @@ class Records:
     return_regret: Array
     best_share: Array | None
     found_best: NDArray[np.bool_] | None
+    pulls: Pulls | None
 
     @classmethod
     def concat(cls, parts: Sequence[Records]) -> Records:
         """Return the trials of several parts, in their order."""
         if len(parts) == 1:
             return parts[0]
-        shares = [part.best_share for part in parts if part.best_share is not None]
-        found = [part.found_best for part in parts if part.found_best is not None]
-        return cls(
-            np.concatenate([part.regret for part in parts]),
-            np.concatenate([part.return_regret for part in parts]),
-            np.concatenate(shares) if shares else None,
-            np.concatenate(found) if found else None,
-        )
+        joined: dict[str, Any] = {}
+        for field in fields(cls):
+            arrays = [getattr(part, field.name) for part in parts]
+            if any(array is None for array in arrays):
+                joined[field.name] = None
+            elif field.name == "pulls":
+                joined[field.name] = join_pulls(arrays, absent=ABSENT)
+            else:
+                joined[field.name] = np.concatenate(arrays)
+        return cls(**joined)
+
+    def rows(self, chosen: slice) -> Records:
+        """Return some of the trials."""
+        arrays: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        arrays = {name: None if a is None else a[chosen] for name, a in arrays.items()}
+        return Records(**arrays)
+
+
+def kept_pulls(records: Sequence[Records]) -> Pulls | None:
+    """Return the pulls of several strategies in the same trials, unless they are not kept."""
+    pulls = [of_one.pulls for of_one in records if of_one.pulls is not None]
+    if not pulls:
+        return None
+    widest = int((pulls[0] != ABSENT).sum(axis=1).max())
+    joined = np.array(pulls)[:, :, :widest]
+    if widest == 0 or (joined[:, :, 0] == ABSENT).any():
+        return None
+    return np.where(joined == ABSENT, 0, joined)
 
 
 class Questions:
@@ -57,7 +88,8 @@ class Questions:
     >>> questions.steps
     array([1, 2, 4])
     >>> counts = np.array([[0.0, 1.0, 3.0]])  # plays of a best arm up to these steps
-    >>> records = questions.records(np.stack([counts, counts, counts], axis=1), finite=True)
+    >>> answers, pulls = np.stack([counts, counts, counts], axis=1), np.array([[1, 3]])
+    >>> records = questions.records(answers, pulls)
     >>> records.best_share, records.found_best
     (array([[0. , 0.5]]), array([False]))
     """
@@ -70,20 +102,21 @@ class Questions:
         self._before = np.searchsorted(self.steps, first, "right")  # among counts that begin at 0
         self._lengths = last - first
 
-    def records(self, answers: Array, *, finite: bool) -> Records:
+    def records(self, answers: Array, pulls: Pulls | None) -> Records:
         """Return the records of trials.
 
         Parameters
         ----------
         answers : ndarray of shape (trial, 3, step)
             Regret, return regret and plays of a best arm, up to each of the steps.
-        finite : bool
-            Whether there are finitely many arms.
+        pulls : ndarray of shape (trial, arm), or None
+            How often each arm was played, if there are finitely many.
         """
         regret, return_regret = (np.ascontiguousarray(answers[:, i, self._at[:-1]]) for i in (0, 1))
-        if not finite:
-            return Records(regret, return_regret, None, None)
+        if pulls is None:
+            return Records(regret, return_regret, None, None, None)
         plays = np.concatenate([np.zeros((len(answers), 1)), answers[:, 2]], axis=1)
         shares = (plays[:, self._at + 1] - plays[:, self._before]) / self._lengths
         found = shares[:, -1] > FOUND_BEST_SHARE
-        return Records(regret, return_regret, np.ascontiguousarray(shares[:, :-1]), found)
+        shares, kept = shares[:, :-1], pulls if pulls.shape[1] <= MOST_ARMS else pulls[:, :0]
+        return Records(regret, return_regret, np.ascontiguousarray(shares), found, kept)

@@ -20,10 +20,19 @@ def run(
     horizon: int,
     noise_rng: np.random.Generator,
     strategy_rng: np.random.Generator,
-) -> Array:
-    """Return regret, return regret and plays of a best arm up to some steps, in one world."""
+) -> tuple[Array, NDArray[np.int64] | None]:
+    """Play one world.
+
+    Returns
+    -------
+    answers : ndarray of shape (3, step)
+        Regret, return regret and plays of a best arm up to some steps.
+    pulls : ndarray of shape (K,), or None
+        How often each arm was played, if there are finitely many.
+    """
     finite, K = world.arm_rewards is not None, world.arms.size
     costs = np.zeros((3, horizon))
+    pulls = np.zeros(int(K), np.int64) if finite else None
 
     state = strategy.init(world.arms, world.subspace)
     for t in range(horizon):
@@ -38,5 +47,7 @@ def run(
 
         costs[0, t] = world.best_reward - world.reward(arm)
         costs[1, t] = world.best_return - mean
-        costs[2, t] = finite and world.is_best[arm.index]
-    return np.asarray(np.cumsum(costs, axis=1)[:, steps - 1])
+        if pulls is not None:
+            costs[2, t] = world.is_best[arm.index]
+            pulls[arm.index] += 1
+    return np.cumsum(costs, axis=1)[:, steps - 1], pulls

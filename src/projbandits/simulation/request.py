@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from projbandits._checks import short
+from projbandits._checks import EXACT, integer, short
 from projbandits._identity import identity
 from projbandits._version import __version__
 from projbandits.problems import Problem
@@ -28,6 +28,18 @@ class Spec:
     horizon: int
     seed: int
     steps: NDArray[np.int64]
+    first: int = 0
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of the trials."""
+        return range(self.first, self.first + self.trials)
+
+    def only(self, players: tuple[int, ...]) -> Spec:
+        """Return the same of some of the strategies, given by their positions."""
+        strategies = tuple(self.strategies[i] for i in players)
+        engines = tuple(self.engines[i] for i in players)
+        return replace(self, strategies=strategies, engines=engines)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -43,6 +55,18 @@ class Spec:
 def identities(problem: Problem, strategies: Iterable[Strategy]) -> tuple[str, ...]:
     """Return digests of a problem, in this version of the library, and of each strategy."""
     return identity((__version__, problem)), *map(identity, strategies)
+
+
+def checked_trials(trials: int | range) -> tuple[int, int]:
+    """Return the number of the first trial, and how many there are."""
+    if not isinstance(trials, range):
+        return 0, integer("trials", trials, least=1)
+    if not trials or trials.step != 1 or not 0 <= trials.start < trials.stop <= EXACT:
+        raise ValueError(
+            f"trials must be a number, or a range of numbers from 0 on one after another, got "
+            f"{trials!r}"
+        )
+    return trials.start, len(trials)
 
 
 def checked_strategies(strategies: Strategy | Iterable[Strategy]) -> tuple[Strategy, ...]:

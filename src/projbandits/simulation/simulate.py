@@ -18,10 +18,11 @@ from projbandits._identity import UnknownIdentityError
 from projbandits.problems import Problem
 from projbandits.results import Result
 from projbandits.simulation import engines, executors
+from projbandits.simulation.blas import single_threaded_blas
 from projbandits.simulation.memory import check_memory
 from projbandits.simulation.progress import Bar, Progress
-from projbandits.simulation.records import Records
-from projbandits.simulation.request import Spec, checked_steps, checked_strategies
+from projbandits.simulation.records import Records, kept_pulls
+from projbandits.simulation.request import Spec, checked_steps, checked_strategies, checked_trials
 from projbandits.simulation.store import Store
 from projbandits.simulation.streams import stream
 from projbandits.strategies import Strategy
@@ -32,7 +33,7 @@ def simulate(
     problem: Problem,
     strategies: Strategy | Iterable[Strategy],
     *,
-    trials: int = 2000,
+    trials: int | range = 2000,
     horizon: int = 10_000,
     seed: int | None = 0,
     engine: str = "auto",
@@ -49,8 +50,10 @@ def simulate(
         Where the worlds come from, one for each trial.
     strategies : Strategy or iterable of Strategy
         What to run; each needs a label (`repr`) of its own.
-    trials, horizon : int
-        How many worlds, and how many steps in each.
+    trials : int or range
+        How many worlds, or the numbers of their trials: range(1000, 2000) is the second thousand.
+    horizon : int
+        How many steps in each.
     seed : int or None
         Trial i of a seed has its own random streams, so its numbers are the same whatever else
         is run beside it. None takes a fresh seed, which the result records.
@@ -66,8 +69,9 @@ def simulate(
         Show a progress bar if the output is a terminal, or report to one of your own.
     store : path, optional
         A folder to keep finished trials in. The same call again continues where it stopped,
-        however it was stopped. A folder that another run is writing to, or that holds another
-        simulation, is refused; other numbers or code make it another, whatever the labels.
+        however it was stopped. With other trials or strategies it uses what is there and runs what
+        is missing. A folder that holds another simulation is refused; other numbers or code make
+        it another, whatever the labels. One that another run is writing to is waited for.
 
     Returns
     -------
@@ -93,10 +97,10 @@ def simulate(
     total = spec.trials * len(spec.strategies) * spec.horizon
     over_steps.cache_clear()  # what a schedule refers to may have changed since the last call
     with (
-        nullcontext() if store is None else Store(store, spec) as kept,
         Progress(total, shown=progress)
         if isinstance(progress, bool)
         else nullcontext(progress) as bar,
+        nullcontext() if store is None else Store(store, spec, bar) as kept,
     ):
         known = _known_identities(spec)
         records = executors.run(spec, executor, kept, bar)
@@ -107,7 +111,7 @@ def prepare(
     problem: Problem,
     strategies: Strategy | Iterable[Strategy],
     *,
-    trials: int,
+    trials: int | range,
     horizon: int,
     seed: int | None = 0,
     engine: str = "auto",
@@ -119,16 +123,17 @@ def prepare(
             f"problem must be a problem, such as pb.problems.random_arms(), got {problem!r}"
         )
     chosen = checked_strategies(strategies)
-    trials = integer("trials", trials, least=1)
+    first, trials = checked_trials(trials)
     horizon = integer("horizon", horizon, least=1)
     if seed is None:
         seed = secrets.randbits(64)
     seed = integer("seed", seed, least=0, most=LARGEST_SEED)
     steps = checked_steps(checkpoints, horizon)
-    world = problem.world(stream(seed, 0, "world"))
-    names = tuple(engines.choose(engine, world, strategy) for strategy in chosen)
-    spec = Spec(problem, chosen, names, trials, horizon, seed, steps)
-    check_memory(spec)
+    with single_threaded_blas():
+        world = problem.world(stream(seed, 0, "world"))
+        names = tuple(engines.choose(engine, world, strategy) for strategy in chosen)
+    spec = Spec(problem, chosen, names, trials, horizon, seed, steps, first)
+    check_memory(spec, world.arms.size)
     return spec
 
 
@@ -156,7 +161,9 @@ def _result(spec: Spec, records: list[Records], known: tuple[str, ...]) -> Resul
         problem=repr(spec.problem),
         horizon=spec.horizon,
         seed=spec.seed,
+        trial_numbers=np.array(spec.numbers),
         identities=known,
+        pulls=kept_pulls(records),
     )
 
 

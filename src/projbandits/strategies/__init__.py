@@ -2,6 +2,7 @@
 
 from projbandits.strategies.base import Choice, LinearStrategy, State, Strategy
 from projbandits.strategies.directed import DirectedIDS
+from projbandits.strategies.elimination import ProjectedElimination
 from projbandits.strategies.ellipsoid import UE, ProjectedUE
 from projbandits.strategies.greedy import CURSE, GENTRY, REGRET
 from projbandits.strategies.improvement import EIIDS, EIRatio
@@ -19,6 +20,7 @@ __all__: list[str] = [
     "DirectedIDS",
     "EIRatio",
     "LinearStrategy",
+    "ProjectedElimination",
     "ProjectedTS",
     "ProjectedUE",
     "State",

@@ -42,7 +42,7 @@ class State(NamedTuple):
     effects : Effects, optional
         What is known of each arm's own effect, if the strategy models it.
     plan : optional
-        What the strategy prepared before the first step; see `LinearStrategy.plan`.
+        What the strategy prepared, see `LinearStrategy.plan` and `LinearStrategy.replan`.
     """
 
     step: int
@@ -118,6 +118,8 @@ class LinearStrategy(ABC):
 
     learns_on: ClassVar[Literal["arm", "projection"]]
     aims_at: ClassVar[Literal["projection", "return"]]
+    same_arms: ClassVar[bool] = False
+    """Whether it must be offered the same finitely many arms at each step."""
 
     def __init_subclass__(cls) -> None:
         cls.__doc__ = with_inherited_parameters(cls)
@@ -138,6 +140,8 @@ class LinearStrategy(ABC):
         """Return the state before the first step."""
         columns = arms.columns if isinstance(arms, FiniteArms) else None
         subspace.check_fits(arms.d, columns)
+        if self.same_arms and not isinstance(arms, FiniteArms):
+            raise ValueError(f"{type(self).__name__} needs finitely many arms, got {arms!r}")
         plan = self.plan(arms, subspace)
         state = State(1, Ridge.prior(arms.d, self.ridge), subspace.matrix, plan=plan)
         if self.arm_effects is None:
@@ -150,6 +154,10 @@ class LinearStrategy(ABC):
     def plan(self, arms: DecisionSet, subspace: Subspace) -> Any:
         """Return what the strategy prepares once per trial, such as a design or a table."""
         return None
+
+    def replan(self, state: State) -> Any:
+        """Return the plan for the next step; `update` asks for it when the return is learnt."""
+        return state.plan
 
     @abstractmethod
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
@@ -170,7 +178,9 @@ class LinearStrategy(ABC):
             effects = effects.update(arm.index, observed)
             if effects.refit_due:
                 effects = effects.fitted(*self.known_scales)
-        return state._replace(step=state.step + 1, ridge=ridge, effects=effects)
+        after = State(state.step + 1, ridge, state.projection, effects, state.plan)
+        plan = self.replan(after)
+        return after if plan is after.plan else after._replace(plan=plan)
 
     @property
     def known_scales(self) -> tuple[float | None, float | None]:

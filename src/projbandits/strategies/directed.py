@@ -47,7 +47,10 @@ def directed(moments: Moments, radius: float) -> Prospect:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DirectedIDS(InformationDirected):
-    """Directed information: the strategy with published guarantees (Kirschner et al., COLT 2020).
+    """Directed information (Kirschner et al., COLT 2020): guaranteed with its published radius.
+
+    The default radius has no guarantee: in some easy games about one trial in a hundred never
+    leaves a wrong arm (docs/strategies.md).
 
     Parameters
     ----------

@@ -47,8 +47,12 @@ class Ellipsoidal(LinearStrategy):
         radius = self.radius(state.step, arms)
         return Choice(self.belief(state).optimistic(arms, radius), 1.0)
 
-    def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
+    def compiled_rule(
+        self, arms: DecisionSet, subspace: Subspace, horizon: int
+    ) -> CompiledRule | None:
         """Return the kernel that chooses as `select` does; its parameters are the radii."""
+        if self.learns_on != "arm":  # `select` has the widths of whole arms all the same
+            return None
         radii = over_steps(self.radius_for, arms.d, arms.size, horizon=horizon)
         return CompiledRule("ellipsoid.optimistic", radii, widths=True)
 

@@ -104,7 +104,7 @@ class Believing(LinearStrategy):
             rows = [*dict.fromkeys([*arms.best_rows(directions), *arms.basis_rows()])]
             return Candidates(arms.vectors[rows], rows)
         if isinstance(arms, ConvexSet):
-            points = arms.supports(directions)
+            points = arms.maximizers(directions)
         else:
             points = np.array([arms.maximize(c) for c in directions])
         return Candidates(np.vstack([points, arms.basis()]), None)

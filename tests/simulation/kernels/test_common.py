@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 
 from projbandits.problems import Bernoulli, Gaussian, Noise, Uniform
-from projbandits.simulation.kernels.common import (
-    LANES,
-    NOISES,
-    argmax,
-    direction,
-    move,
-    observe,
-    products,
-)
+from projbandits.simulation.kernels import common
+from projbandits.simulation.kernels.common import LANES, NOISES
+from tests.kernels import opened
+
+argmax, direction, move = opened(common.argmax), opened(common.direction), opened(common.move)
+observe, products = opened(common.observe), opened(common.products)
 
 
 def test_argmax_is_the_first_of_the_largest() -> None:

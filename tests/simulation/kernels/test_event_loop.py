@@ -5,11 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from projbandits.simulation.kernels.event_loop import DEPTH, still, stretch
-from projbandits.simulation.kernels.philox import begin
+from projbandits.simulation.kernels import event_loop, philox
+from projbandits.simulation.kernels.event_loop import DEPTH
 from projbandits.simulation.streams import key
 from tests import naive
+from tests.kernels import opened
 from tests.worlds import LEVEL, flag, p_value
+
+begin, still, stretch = opened(philox.begin), opened(event_loop.still), opened(event_loop.stretch)
 
 
 @pytest.mark.parametrize(

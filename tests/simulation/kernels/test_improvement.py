@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.simulation.kernels.improvement import hidden
+from projbandits.simulation.kernels import improvement
+from projbandits.simulation.kernels.posterior import work_room
+from tests.kernels import opened
+
+hidden = opened(improvement.hidden)
+falling = opened(improvement.falling)
+weigh = opened(improvement.weigh)
 
 
 def test_where_all_is_sure_both_engines_are_greedy() -> None:
@@ -29,3 +35,19 @@ def test_the_kernel_polynomial_is_the_expected_improvement() -> None:
         assert hidden(u) == pytest.approx(exact, rel=1e-13 * (1 + 40 * u * u))
     for u in (20.0, 35.0):  # its series for large u
         assert hidden(u) == pytest.approx((1 - 3 / u**2 + 15 / u**4 - 105 / u**6) / u**2, rel=1e-6)
+
+
+def test_the_kernel_exponential_is_the_exponential() -> None:
+    for x in [*np.linspace(0, 700, 2001), 0.5 * improvement.BEYOND**2, math.log(2) / 2]:
+        assert falling(x) == pytest.approx(math.exp(-x), rel=1e-15)
+
+
+@pytest.mark.parametrize("K", [1, 3, 16, 45])
+def test_weighted_squares_are_summed_whatever_the_number_of_arms(K: int) -> None:
+    rng = np.random.default_rng(K)
+    room = work_room(K, 5, 3)
+    C, weights = rng.normal(size=(3, K)), rng.random(K)
+    room.beyond[:, :K] = C
+    weigh(weights, room)
+    exact = (C * weights) @ C.T
+    np.testing.assert_allclose(np.triu(room.matrix[:3, :3]), np.triu(exact), rtol=1e-12, atol=1e-12)

@@ -3,9 +3,12 @@
 import numpy as np
 from scipy import stats
 
-from projbandits.simulation.kernels.philox import begin, normal, uniform
+from projbandits.simulation.kernels import philox
 from projbandits.simulation.streams import key
+from tests.kernels import opened
 from tests.worlds import LEVEL
+
+begin, normal, uniform = opened(philox.begin), opened(philox.normal), opened(philox.uniform)
 
 
 def test_streams_in_kernels_are_those_of_numpy() -> None:

@@ -26,6 +26,20 @@ NOISES: dict[type, int] = {Gaussian: GAUSSIAN, Uniform: UNIFORM, Bernoulli: BERN
 
 LANES = 8
 
+INNER: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
+inner = njit(**INNER)
+"""Compile a function that only kernels call, without the entries for Python and for C.
+
+Unpacking the forty arrays of a view takes longer to compile than most functions that look at it.
+"""
+inlined = njit(**INNER, forceinline=True)
+"""Compile a function that becomes a part of each kernel that calls it."""
+
 
 def bind(
     function: Callable[..., Any],
@@ -48,14 +62,14 @@ def bind(
     bound = types.FunctionType(function.__code__, {**function.__globals__, **names}, name)
     bound.__qualname__ = f"{name}_{DIGEST}"
     bound.__module__ = function.__module__
-    options: dict[str, Any] = {"_nrt": allocates}
+    options: dict[str, Any] = {"_nrt": allocates, "no_cfunc_wrapper": True}
     kernel = njit(nogil=True, error_model="numpy", **options)(bound)
     if keep:
         cache.keep(kernel)
     return kernel
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def argmax(values, lanes):  # type: ignore[no-untyped-def]
     """Return the first position of the largest value; `lanes` is scratch for eight of them.
 
@@ -89,7 +103,7 @@ def argmax(values, lanes):  # type: ignore[no-untyped-def]
     return first
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def observe(noise, mean, scale, rng):  # type: ignore[no-untyped-def]
     """Return one observation, drawn as the classes of `problems.noise` draw it."""
     if noise == GAUSSIAN:
@@ -101,14 +115,14 @@ def observe(noise, mean, scale, rng):  # type: ignore[no-untyped-def]
     return width * (lower + (1.0 if rng.random() < mean / width - lower else 0.0))
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def copy(source, target):  # type: ignore[no-untyped-def]
     """Fill target with source; assigning to a slice would make a temporary array."""
     for a in range(source.size):
         target[a] = source[a]
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def direction(inverse, theta, f, v):  # type: ignore[no-untyped-def]
     """Fill v = V^-1 f and return q = <f, v> and p = <f, theta-hat>."""
     products(inverse, f, v)
@@ -120,7 +134,7 @@ def direction(inverse, theta, f, v):  # type: ignore[no-untyped-def]
     return q, p
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def move(inverse, theta, c, w, v, u):  # type: ignore[no-untyped-def]
     """Move theta-hat by c v and V^-1 by -w v v^T, symmetric to the last bit; u is scratch."""
     d = v.size
@@ -134,7 +148,7 @@ def move(inverse, theta, c, w, v, u):  # type: ignore[no-untyped-def]
             inverse[a, b] -= ua * u[b]
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def products(matrix_T, v, out):  # type: ignore[no-untyped-def]
     """Fill out with <row_j, v> for each row of a matrix given by its transpose.
 

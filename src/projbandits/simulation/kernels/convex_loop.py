@@ -5,11 +5,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
 from projbandits._checks import Array
-from projbandits.simulation.kernels.common import LANES, copy, direction, move, observe, products
+from projbandits.simulation.kernels.ascent import Search, search_room
+from projbandits.simulation.kernels.common import (
+    LANES,
+    copy,
+    direction,
+    inlined,
+    move,
+    observe,
+    products,
+)
 from projbandits.simulation.kernels.posterior import (
     Inside,
     Room,
@@ -23,48 +30,6 @@ from projbandits.simulation.kernels.support import Region, support
 from projbandits.simulation.kernels.tally import START, count
 from projbandits.strategies.information import DRAWS, TURNS
 from projbandits.subspace import Subspace
-
-
-class Search(NamedTuple):
-    """Room for the search, one row per start.
-
-    Parameters
-    ----------
-    directions, points, gradients, goals : ndarray of shape (m, d)
-        The direction to try next, the support point of the last one, the gradient there, and where
-        Newton expects the maximum.
-    heights, ahead : ndarray of shape (m,)
-        The score of the point, and the gain that Newton expects; negative if it does not apply.
-    going : ndarray of shape (m,)
-        Whether to go on.
-    matrix, rows : ndarray of shape (d, d) and (5, d)
-        Room for Newton's step.
-    """
-
-    directions: Array
-    points: Array
-    gradients: Array
-    goals: Array
-    heights: Array
-    ahead: Array
-    going: NDArray[np.bool_]
-    matrix: Array
-    rows: Array
-
-
-def search_room(count: int, d: int) -> Search:
-    """Return room for a search from `count` starts."""
-    return Search(
-        np.empty((count, d)),
-        np.empty((count, d)),
-        np.empty((count, d)),
-        np.empty((count, d)),
-        np.empty(count),
-        np.empty(count),
-        np.empty(count, np.bool_),
-        np.empty((d, d)),
-        np.empty((5, d)),
-    )
 
 
 class ConvexView(NamedTuple):
@@ -83,7 +48,9 @@ class ConvexView(NamedTuple):
     parameters, plan : ndarray
         What the strategy passed on.
     search : Search
-        Room to work in.
+        What a search for the most optimistic point leaves to the next, and room to work in.
+    told : ndarray of shape (1,)
+        The squared width |f|^2_{V^-1} of the last arm before it was played; infinite at first.
     projection : ndarray of shape (d, d)
         P_U.
     residual : ndarray of shape (1,)
@@ -107,6 +74,7 @@ class ConvexView(NamedTuple):
     parameters: Array
     plan: Array
     search: Search
+    told: Array
     projection: Array
     residual: Array
     candidates: Array
@@ -134,7 +102,7 @@ def convex_view(
     B = subspace.basis if proposals else np.empty((d, 0))
     theta = np.zeros(d)
     aim = theta if aims_whole else np.zeros(d)
-    search = search_room(len(starts) + 1, d)
+    search = search_room(len(starts) + 2, d)
     return ConvexView(
         np.eye(d) / penalty,
         theta,
@@ -145,6 +113,7 @@ def convex_view(
         parameters,
         plan,
         search,
+        np.full(1, np.inf),
         subspace.matrix,
         np.zeros(1),
         np.zeros((proposals, d)),
@@ -181,6 +150,7 @@ def convex_steps(  # type: ignore[no-untyped-def]
         if not learns_whole:
             _multiply(view.projection, x, f)
         q, p = direction(inverse, theta, f, v)
+        view.told[0] = q
         w = 1.0 / (1.0 + q)
         c = (observed - p) * w
         view.residual[0] += c * (observed - p)
@@ -188,10 +158,10 @@ def convex_steps(  # type: ignore[no-untyped-def]
         if not aims_whole:
             _multiply(view.projection, theta, aim)
         gap, return_gap = world.best_reward - reward, world.best_return - mean
-        so_far = count(tally, so_far, t, 1, gap, return_gap, False)
+        so_far = count(tally, so_far, t, 1, 0, gap, return_gap, False)
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _multiply(matrix, x, out):  # type: ignore[no-untyped-def]
     for a in range(x.size):
         total = 0.0
@@ -200,10 +170,10 @@ def _multiply(matrix, x, out):  # type: ignore[no-untyped-def]
         out[a] = total
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _believe(view):  # type: ignore[no-untyped-def]
     """Fill the candidates' means and widths, and the belief about them in coordinates of U."""
-    inside, v = view.inside, view.room.rows[0]
+    inside, within, v = view.inside, view.room.matrix, view.room.rows[0]
     d, u = inside.basis.shape
     for i in range(view.scores.size):
         x = view.candidates[i]
@@ -228,10 +198,12 @@ def _believe(view):  # type: ignore[no-untyped-def]
             total = 0.0
             for a in range(d):
                 total += inside.basis[a, c] * v[a]
-            inside.within[b, c] = total
+            within[b, c] = total
+    for b in range(u):
+        products(inside.places, within[b, :u], inside.among[b])
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def propose(t, view):  # type: ignore[no-untyped-def]
     """Fill the candidates of `Believing.candidates`, and the belief about them."""
     room = view.room

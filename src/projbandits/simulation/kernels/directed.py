@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
-from projbandits.simulation.kernels.common import argmax, copy
+from projbandits.simulation.kernels.common import argmax, copy, inlined
 from projbandits.simulation.kernels.convex_loop import propose
 from projbandits.simulation.kernels.improvement import two_actions
 from projbandits.simulation.kernels.loops import loops
@@ -15,7 +13,7 @@ from projbandits.strategies.directed import CERTAIN
 from projbandits.strategies.information import TIE
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def reach(t, view, own):  # type: ignore[no-untyped-def]
     """Return sigma times the radius of `DirectedIDS`; the third parameter is its bound, or 0."""
     sigma, penalty, bound = sigma_of(t, view, own), view.parameters[1], view.parameters[2]
@@ -25,7 +23,7 @@ def reach(t, view, own):  # type: ignore[no-untyped-def]
     return sigma * math.sqrt(4.0 * math.log(t) + max(grown, 0.0)) + math.sqrt(penalty) * bound
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def directed(h, radius, view, own):  # type: ignore[no-untyped-def]
     """Fill the gaps and the information along the widest plausible difference from arm h.
 
@@ -50,7 +48,7 @@ def directed(h, radius, view, own):  # type: ignore[no-untyped-def]
     correlate(w, view.squares, room)
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def widest(h, radius, room):  # type: ignore[no-untyped-def]
     """Add the largest plausible lead to the gaps; return the plausible arm of largest deviation.
 
@@ -74,7 +72,7 @@ def widest(h, radius, room):  # type: ignore[no-untyped-def]
     return w
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def correlate(w, widths, room):  # type: ignore[no-untyped-def]
     """Fill the information about arm w's lead, from its covariances in `scratch`."""
     square = room.deviations[w] * room.deviations[w]
@@ -85,7 +83,7 @@ def correlate(w, widths, room):  # type: ignore[no-untyped-def]
             room.info[z] = -math.log1p(-min(along / (square * (1.0 + widths[z])), CERTAIN))
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def directed_rule(t, view, rng):  # type: ignore[no-untyped-def]
     """Choose as `DirectedIDS.select` does."""
     h = argmax(view.scores, view.lanes)
@@ -94,7 +92,7 @@ def directed_rule(t, view, rng):  # type: ignore[no-untyped-def]
     return j if rng.random() < p else h
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def directed_point(t, view, rng, x):  # type: ignore[no-untyped-def]
     """Choose as `DirectedIDS.select` does, on a convex set."""
     propose(t, view)

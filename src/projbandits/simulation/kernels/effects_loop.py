@@ -7,11 +7,10 @@ n / (1 + n rho) of the pulled arm grows, and is recomputed when tau and sigma ar
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
-from projbandits.simulation.kernels.common import direction, observe, products
+from projbandits.simulation.kernels.common import direction, inlined, inner, observe, products
 from projbandits.simulation.kernels.finite_loop import Twice, View, finite_view
 from projbandits.simulation.kernels.posterior import (
     PULLS,
@@ -19,6 +18,7 @@ from projbandits.simulation.kernels.posterior import (
     SQUARES,
     Inside,
     Own,
+    shift,
     work_room,
 )
 from projbandits.simulation.kernels.tally import START, count
@@ -41,13 +41,13 @@ def effect_view(
     linear, scales = view.squares, np.array([ratio, sigma, 0.0, 0.0, penalty])
     return view._replace(
         squares=linear + ratio,
-        inside=Inside(view.inside.basis, aim[1].copy(), view.inverse, learn[1] / penalty),
+        inside=Inside(view.inside.basis, aim[1].copy(), aim[1] / penalty, learn[1] / penalty),
         room=work_room(K, d, d),
         own=Own(np.ones(K), linear, np.zeros(K), np.zeros(K), scales),
     )
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def invert(view, own, V, b):  # type: ignore[no-untyped-def]
     """Recompute V^-1, and with it V^-1 f_j and the features' widths."""
     d = b.size
@@ -78,7 +78,7 @@ def invert(view, own, V, b):  # type: ignore[no-untyped-def]
             linear[j] += across[a, j] * view.learn_columns[a, j]
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def place(view, own, j):  # type: ignore[no-untyped-def]
     """Update how theta enters the wanted reward of arm j, given its weight."""
     for a in range(view.theta.size):
@@ -95,7 +95,7 @@ def effect_steps(  # type: ignore[no-untyped-def]
     """
     own, scores, squares = view.own, view.scores, view.squares
     linear, weights, pulls, sums, scales = own.linear, own.weights, own.pulls, own.sums, own.scales
-    inverse, theta, learn, across = view.inverse, view.theta, view.learn, view.inside.across
+    inverse, theta, learn, inside = view.inverse, view.theta, view.learn, view.inside
     v, b, scratch = room[0], room[1], room[2]
     K, d, so_far = scores.size, theta.size, START
     for a in range(d):
@@ -122,9 +122,10 @@ def effect_steps(  # type: ignore[no-untyped-def]
             for j in range(K):
                 weights[j] = 1.0 / (1.0 + pulls[j] * scales[RATIO])
                 place(view, own, j)
+            for a in range(d):
+                products(inside.places, inverse[a], inside.among[a])
         else:
             weights[i] = 1.0 / (1.0 + pulls[i] * scales[RATIO])
-            place(view, own, i)
             q, _ = direction(inverse, theta, learn[i], v)
             more = pulls[i] * weights[i] - weight
             shrink = more / (1.0 + more * q)
@@ -135,10 +136,14 @@ def effect_steps(  # type: ignore[no-untyped-def]
             products(view.learn_columns, v, view.scratch)
             for j in range(K):
                 linear[j] = max(linear[j] - shrink * view.scratch[j] * view.scratch[j], 0.0)
+            shift(inside.across, shrink, v, view.scratch)
+            products(inside.places, v, view.scratch)
+            shift(inside.among, shrink, v, view.scratch)
+            place(view, own, i)
             for a in range(d):
-                part = shrink * v[a]
-                for j in range(K):
-                    across[a, j] -= part * view.scratch[j]
+                inside.among[a, i] = 0.0
+                for c in range(d):
+                    inside.among[a, i] += inverse[a, c] * inside.places[c, i]
         for a in range(d):
             theta[a] = 0.0
             for c in range(d):
@@ -150,4 +155,6 @@ def effect_steps(  # type: ignore[no-untyped-def]
             alone = ratio * weights[j]
             scores[j] += alone * (sums[j] - pulls[j] * view.scratch[j])
             squares[j] = weights[j] * weights[j] * linear[j] + alone
-        so_far = count(tally, so_far, t, 1, world.gaps[i], world.return_gaps[i], world.is_best[i])
+        so_far = count(
+            tally, so_far, t, 1, i, world.gaps[i], world.return_gaps[i], world.is_best[i]
+        )

@@ -1,9 +1,9 @@
 """Optimism in the compiled loops, as in `strategies.ellipsoid`.
 
-The point of a convex set with the largest optimistic score is found as `arms.convex` finds it. From
-each start we go to the support point x of a direction c, and on to the gradient g there. On
-the entropy ball that map contracts slowly, and one Newton step on g(x(c)) = c is worth many of its
-own. If Newton would not climb, by the curvature, or does not, we go on to g.
+The point of a convex set with the largest optimistic score is found as `arms.convex` finds it, by
+climbing from several starts; `ascent` has the steps. On the entropy ball the maxima move little
+from one search to the next, so a search follows those of the last one, and probes the starts for
+new ones, one step at a time. If anything is unusual, it begins anew from all starts.
 """
 
 from __future__ import annotations
@@ -11,19 +11,28 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from projbandits.simulation.kernels.common import argmax, copy
+from projbandits.simulation.kernels.ascent import go, score
+from projbandits.simulation.kernels.common import argmax, copy, inlined
 from projbandits.simulation.kernels.loops import loops
-from projbandits.simulation.kernels.support import entropy_root, support
 
 ENOUGH = 1e-10
 """A start is done when its expected gain, relative to the height, is below this."""
 TOGETHER = 1e-2
 """Starts that Newton would send this close together, relative to |x|, are merged."""
+EQUAL = 1e-9
+"""Heights this close, relative to the highest, are equal: the first start wins."""
+NEAR = 1e-3
+"""A start that expects to gain less than this, relative to the height, is close to a maximum."""
+EAGER = 500.0
+"""How many more steps of the probed starts a search takes, per squared width of the last arm."""
+MORE, ALERT = 4, 50
+"""How many more, and for how many searches, after one that began anew or lost a maximum."""
+CALM = 0.02
+"""If squared widths may have shrunk, or the radius changed, by more than this, search anew."""
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def optimistic(t, view, rng):  # type: ignore[no-untyped-def]
     """Choose as `Ellipsoidal.select` does; the parameters are the radii of steps 1, 2, ..."""
     radius = view.parameters[t - 1]
@@ -32,140 +41,46 @@ def optimistic(t, view, rng):  # type: ignore[no-untyped-def]
     return argmax(view.scratch, view.lanes)
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def _score(inverse, aim, radius, x, gradient):  # type: ignore[no-untyped-def]
-    """Return the optimistic score of x and its width, and fill its gradient."""
-    score, square = 0.0, 0.0
-    for a in range(x.size):
-        product = 0.0
-        for b in range(x.size):
-            product += inverse[a, b] * x[b]
-        gradient[a] = product
-        square += product * x[a]
-        score += aim[a] * x[a]
-    width = math.sqrt(max(square, 0.0))
-    factor = radius / width if width > 0.0 else radius
-    for a in range(x.size):
-        gradient[a] = aim[a] + factor * gradient[a]
-    return score + radius * width, width
+@inlined
+def _begin(view, radius, k, slot):  # type: ignore[no-untyped-def]
+    """Put start k into a slot: a support point along an axis or, after those, that of the aim."""
+    search = view.search
+    search.heights[slot], search.ahead[slot], search.curvatures[slot] = -np.inf, -1.0, 0.0
+    search.going[slot] = True
+    if k == view.starts.shape[0]:
+        copy(view.aim, search.nexts[slot])
+        return
+    height, width = score(view.inverse, view.aim, radius, view.starts[k], search.nexts[slot])
+    # From the origin we would go to the support point of aim, like the last start.
+    search.going[slot] = width > 0.0
+    if width > 0.0:
+        search.heights[slot] = height
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def _newton(inverse, aim, radius, width, s, c, x, g, goal, matrix, rows):  # type: ignore[no-untyped-def]
-    """Move c by Newton's step on g(x(c)) = c and return the gain it expects.
-
-    On the entropy ball x'(c) = B B^T with B = sqrt(s) R (I - q q^T), where R is the diagonal
-    matrix of sqrt(x) and q the unit vector along R c. With H the score's second derivative, the
-    step is g - c + H B y, where (I - B^T H B) y = B^T (g - c). That matrix is positive definite
-    where the score, as a function of c, is concave; elsewhere c becomes g and -1 is returned.
-    """
-    d = x.size
-    root, q, b, h, y = rows[0], rows[1], rows[2], rows[3], rows[4]
-    square = 0.0
-    for a in range(d):
-        root[a] = math.sqrt(x[a])
-        q[a] = root[a] * c[a]
-        square += q[a] * q[a]
-    shrink = 1.0 / math.sqrt(square)
-    spread = math.sqrt(s)
-    along = 0.0
-    for a in range(d):
-        q[a] *= shrink
-        root[a] *= spread
-        b[a] = root[a] * (g[a] - c[a])
-        along += q[a] * b[a]
-    first, second = radius / width, 1.0 / (radius * width)
-    total = 0.0
-    for a in range(d):
-        b[a] -= along * q[a]
-        pull = 0.0
-        for e in range(d):
-            k = first * inverse[a, e] - second * (g[a] - aim[a]) * (g[e] - aim[e])
-            matrix[a, e] = root[a] * k * root[e]
-            pull += matrix[a, e] * q[e]
-        h[a] = pull
-        total += pull * q[a]
-    # I - (I - q q^T) R H R (I - q q^T) as L D L^T, with L below the diagonal and D on it.
-    for a in range(d):
-        for e in range(a + 1):
-            m = q[a] * h[e] + q[e] * h[a] - matrix[a, e] - total * q[a] * q[e]
-            matrix[a, e] = m + 1.0 if a == e else m
-    for e in range(d):
-        pivot = matrix[e, e]
-        if not pivot > 1e-4:
-            copy(g, c)
-            return -1.0
-        inverted = 1.0 / pivot
-        for a in range(e + 1, d):
-            ratio = matrix[a, e] * inverted
-            for k in range(e + 1, a + 1):
-                matrix[a, k] -= ratio * matrix[k, e]
-        for a in range(e + 1, d):
-            matrix[a, e] *= inverted
-    for a in range(d):
-        value = b[a]
-        for e in range(a):
-            value -= matrix[a, e] * y[e]
-        y[a] = value
-    gain = 0.0
-    for a in range(d):
-        gain += y[a] * y[a] / matrix[a, a]
-        y[a] /= matrix[a, a]
-    for a in range(d - 1, -1, -1):
-        value = y[a]
-        for e in range(a + 1, d):
-            value -= matrix[e, a] * y[e]
-        y[a] = value
-    total = 0.0
-    for a in range(d):
-        y[a] *= root[a]
-        goal[a] = x[a] + y[a]
-        total += (g[a] - aim[a]) * y[a]
-    for a in range(d):
-        value = 0.0
-        for e in range(d):
-            value += inverse[a, e] * y[e]
-        c[a] = g[a] + first * value - second * total * (g[a] - aim[a])
-    return 0.5 * gain
+@inlined
+def _resume(view, radius):  # type: ignore[no-untyped-def]
+    """Begin with the points that were kept and, in the last slot, with the start being probed."""
+    search = view.search
+    probe = view.starts.shape[0] + 1
+    for k in range(probe):
+        search.going[k] = search.kept[k]
+        if not search.kept[k]:
+            search.heights[k] = -np.inf
+    _probe(view, radius)
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def _go(view, radius, k):  # type: ignore[no-untyped-def]
-    """Go on from start k, and return the gain."""
-    search, region = view.search, view.region
-    c, x, g = search.directions[k], search.points[k], search.gradients[k]
-    fresh = search.rows[0]
-    before = search.heights[k]
-    support(region, c, x, k)
-    height, width = _score(view.inverse, view.aim, radius, x, fresh)
-    if height < before and search.ahead[k] >= 0.0:
-        copy(g, c)
-        support(region, c, x, k)
-        height, width = _score(view.inverse, view.aim, radius, x, fresh)
-    copy(fresh, g)
-    search.heights[k] = height
-    s = entropy_root(region, c, k)
-    if s > 0.0 and width > 0.0 and radius > 0.0:
-        search.ahead[k] = _newton(
-            view.inverse,
-            view.aim,
-            radius,
-            width,
-            s,
-            c,
-            x,
-            g,
-            search.goals[k],
-            search.matrix,
-            search.rows,
-        )
-    else:
-        copy(g, c)
-        search.ahead[k] = -1.0
-    return height - before
+@inlined
+def _probe(view, radius):  # type: ignore[no-untyped-def]
+    """Go on with the start being probed, or begin with the next."""
+    search = view.search
+    probe = view.starts.shape[0] + 1
+    search.going[probe] = True
+    if search.probing[1] == 0:
+        search.probing[0] = (search.probing[0] + 1) % probe
+        _begin(view, radius, search.probing[0], probe)
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _together(search, i, k):  # type: ignore[no-untyped-def]
     if search.ahead[i] < 0.0 or search.ahead[k] < 0.0:
         return False
@@ -176,59 +91,148 @@ def _together(search, i, k):  # type: ignore[no-untyped-def]
     return apart <= TOGETHER * size
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def _merge(search):  # type: ignore[no-untyped-def]
+@inlined
+def _give(view, k, i):  # type: ignore[no-untyped-def]
+    """Copy what slot k has into slot i."""
+    search = view.search
+    copy(search.directions[k], search.directions[i])
+    copy(search.points[k], search.points[i])
+    copy(search.gradients[k], search.gradients[i])
+    copy(search.nexts[k], search.nexts[i])
+    copy(search.goals[k], search.goals[i])
+    search.heights[i] = search.heights[k]
+    search.ahead[i] = search.ahead[k]
+    search.curvatures[i] = search.curvatures[k]
+    search.ages[i] = -1
+    search.roots[i] = search.roots[k]
+
+
+@inlined
+def _merge(view, last):  # type: ignore[no-untyped-def]
     """Merge each start into an earlier one close to it, which keeps the higher of their points."""
-    for k in range(1, search.going.size):
+    search = view.search
+    for k in range(1, last + 1):
         for i in range(k):
             if search.going[k] and search.going[i] and _together(search, i, k):
-                search.going[k] = False
+                if search.kept[k]:  # where a maximum vanishes, another may appear
+                    search.probing[2] = ALERT
+                search.going[k] = search.kept[k] = False
                 if search.heights[k] > search.heights[i]:
-                    copy(search.directions[k], search.directions[i])
-                    copy(search.points[k], search.points[i])
-                    copy(search.gradients[k], search.gradients[i])
-                    copy(search.goals[k], search.goals[i])
-                    search.heights[i] = search.heights[k]
-                    search.ahead[i] = search.ahead[k]
+                    _give(view, k, i)
                 search.heights[k] = -np.inf
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
+def _judge_probe(view, gain, top):  # type: ignore[no-untyped-def]
+    """Decide what becomes of the start being probed; return the slot of a new maximum, or -1."""
+    search = view.search
+    probe = search.going.size - 1
+    search.going[probe] = False
+    search.probing[1] = 0
+    ahead = search.ahead[probe]
+    free = -1
+    for k in range(probe):
+        if not search.kept[k]:
+            free = k
+        elif _together(search, k, probe):
+            return -1
+    if not 0.0 <= ahead <= NEAR * abs(top):
+        search.probing[1] = 1 if ahead >= 0.0 or gain > ENOUGH * abs(top) else 0
+        return -1
+    if free >= 0:
+        _give(view, probe, free)
+        search.kept[free] = search.going[free] = True
+    return free
+
+
+@inlined
+def _climb(view, radius, fresh, tries):  # type: ignore[no-untyped-def]
+    """Climb until nothing is left to gain; return the best slot, or -1 to begin anew.
+
+    The probed starts take `tries` steps between them.
+    """
+    search = view.search
+    probe = search.going.size - 1
+    top, added = -np.inf, -1
+    for turn in range(1000):
+        moved = False
+        for k in range(probe + 1):
+            if not search.going[k]:
+                continue
+            looks = not fresh and turn == 0 and k < probe
+            near = k < probe and 0.0 <= search.ahead[k] <= NEAR * abs(top)
+            if (
+                near
+                and not fresh
+                and not looks
+                and search.heights[k] + 10.0 * search.ahead[k] < top
+            ):
+                search.going[k] = False
+                continue
+            enough = ENOUGH * abs(top) if turn > 0 and not fresh else 0.0
+            gain = go(view, radius, k, not looks, enough)
+            if k == probe:
+                new = _judge_probe(view, gain, top)
+                added = max(added, new)
+                tries -= 1
+                if tries > 0:
+                    _probe(view, radius)
+                moved = moved or new >= 0 or search.going[probe]
+                continue
+            ahead = search.ahead[k]
+            top = max(top, search.heights[k])
+            if ahead >= 0.0:
+                reach = 10.0 * ahead if fresh or ahead <= NEAR * abs(top) else np.inf
+            else:
+                ahead, reach = gain, 100.0 * gain
+            reachable = search.heights[k] + reach >= top
+            search.going[k] = ahead > ENOUGH * abs(top) and reachable
+            moved = moved or search.going[k]
+        if not moved:
+            break
+        _merge(view, probe - 1)
+    best = 0
+    while search.heights[best] < top - EQUAL * abs(top):
+        best += 1
+    if not fresh and (best == added or search.ahead[best] < 0.0):
+        return -1
+    return best
+
+
+@inlined
 def optimistic_point(t, view, rng, x):  # type: ignore[no-untyped-def]
     """Choose as `Ellipsoidal.select` does."""
     radius = view.parameters[t - 1]
     search = view.search
-    last = view.starts.shape[0]
-    for k in range(last):
-        height, width = _score(view.inverse, view.aim, radius, view.starts[k], search.directions[k])
-        # From the origin we would go to the support point of aim, like the last start.
-        search.going[k] = width > 0.0
-        search.heights[k] = height if width > 0.0 else -np.inf
-    copy(view.aim, search.directions[last])
-    search.heights[last] = -np.inf
-    search.going[last] = True
-    search.ahead[:] = -1.0
-    top = -np.inf
-    for _ in range(1000):
-        moved = False
-        for k in range(last + 1):
-            if search.going[k]:
-                gain = _go(view, radius, k)
-                top = max(top, search.heights[k])
-                ahead = search.ahead[k]
-                if ahead >= 0.0:
-                    reach = 10.0 * ahead
-                else:
-                    ahead, reach = gain, 100.0 * gain
-                reachable = search.heights[k] + reach >= top
-                search.going[k] = ahead > ENOUGH * abs(top) and reachable
-                moved = moved or search.going[k]
-        if not moved:
-            break
-        _merge(search)
-    best = 0
-    while search.heights[best] < top - 1e-9 * abs(top):
-        best += 1
+    probe = search.going.size - 1
+    fresh = view.told[0] > CALM or abs(radius - search.radius[0]) > CALM * radius
+    kept = False
+    for k in range(probe):
+        kept = kept or search.kept[k]
+    fresh = fresh or not kept
+    search.radius[0] = radius
+    search.probing[2] = max(search.probing[2] - 1, 0)
+    best = -1
+    while best < 0:
+        if fresh:
+            for k in range(probe):
+                _begin(view, radius, k, k)
+                search.kept[k] = False
+            search.going[probe] = False
+            search.probing[1] = 0
+        else:
+            _resume(view, radius)
+        tries = 1 + int(EAGER * view.told[0]) + (MORE if search.probing[2] > 0 else 0)
+        best = _climb(view, radius, fresh, 0 if fresh else tries)
+        if best < 0:
+            search.probing[2] = ALERT
+        if best >= 0 and fresh:
+            for k in range(probe):
+                # What cannot be followed from the top must be searched anew.
+                follow = search.ahead[best] >= 0.0
+                near = 0.0 <= search.ahead[k] <= NEAR * abs(search.heights[best])
+                search.kept[k] = follow and near and search.heights[k] > -np.inf
+        fresh = True
     copy(search.points[best], x)
 
 

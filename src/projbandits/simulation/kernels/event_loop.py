@@ -8,10 +8,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from projbandits.simulation.arrays import FiniteWorld
-from projbandits.simulation.kernels.common import LANES, argmax, bind, direction, move, products
+from projbandits.simulation.kernels.common import (
+    LANES,
+    argmax,
+    bind,
+    direction,
+    inlined,
+    inner,
+    move,
+    products,
+)
 from projbandits.simulation.kernels.philox import begin, normal, uniform
 from projbandits.simulation.kernels.tally import START, Tally, count
 
@@ -20,7 +28,7 @@ DEPTH = 70  # a block of 2^63 steps halves 63 times
 NOISE, COINS = 1, 2
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def next_exploration(t, last, scale, exponent, coins):  # type: ignore[no-untyped-def]
     """Return the first step from t on that explores, or last + 1, for min(1, scale / t^exponent).
 
@@ -42,7 +50,7 @@ def next_exploration(t, last, scale, exponent, coins):  # type: ignore[no-untype
     return last + 1
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def lead(scores, slopes, i):  # type: ignore[no-untyped-def]
     """Return the interval of c in which arm i leads, and whether each end is excluded.
 
@@ -69,14 +77,14 @@ def lead(scores, slopes, i):  # type: ignore[no-untyped-def]
     return low, high, low_open, high_open
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def within(c, interval):  # type: ignore[no-untyped-def]
     """Return whether c lies in an interval, without the ends that are open."""
     low, high, low_open, high_open = interval
     return not (c < low or c > high or (low_open and c == low) or (high_open and c == high))
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def still(most, drift, q, interval):  # type: ignore[no-untyped-def]
     """Pull one arm as `stretch` does when there is no noise.
 
@@ -95,7 +103,7 @@ def still(most, drift, q, interval):  # type: ignore[no-untyped-def]
     return first, first * drift
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def stretch(most, drift, sd, q, interval, ends, sums, noise, stop):  # type: ignore[no-untyped-def]
     """Pull one arm until c = S / (1 + m q) leaves the interval, at most `most` times.
 
@@ -141,7 +149,7 @@ def stretch(most, drift, sd, q, interval, ends, sums, noise, stop):  # type: ign
     return m, S
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def play(  # type: ignore[no-untyped-def]
     penalty, learn, aim_T, schedule, explorations, basis, world, noise, coins, tally, trace, stop
 ):
@@ -150,7 +158,7 @@ def play(  # type: ignore[no-untyped-def]
     The schedule is min(1, scale / t^exponent), or, if its exponent is negative, `explorations`
     holds the exploring steps, drawn beforehand.
     """
-    pulls, totals, inverse, theta = trace
+    totals, inverse, theta = trace
     scale, exponent = schedule
     sd = world.scale
     K, d = learn.shape
@@ -166,7 +174,6 @@ def play(  # type: ignore[no-untyped-def]
     inverse[:] = 0.0  # a scalar: assigning an array would be slow to compile
     for a in range(d):
         inverse[a, a] = 1.0 / penalty
-    pulls[:] = 0
     totals[:] = 0.0
     drawn, so_far = 0, START
     t = 1
@@ -201,9 +208,10 @@ def play(  # type: ignore[no-untyped-def]
         move(inverse, theta, c, m / (1.0 + m * q), v, u)
         for j in range(K):
             scores[j] += c * slopes[j]
-        pulls[i] += m
         totals[i] += S + m * p
-        so_far = count(tally, so_far, t, m, world.gaps[i], world.return_gaps[i], world.is_best[i])
+        so_far = count(
+            tally, so_far, t, m, i, world.gaps[i], world.return_gaps[i], world.is_best[i]
+        )
         t += m
 
 
@@ -224,8 +232,8 @@ def _events(  # type: ignore[no-untyped-def]
             FiniteWorld(means[n], gaps[n], return_gaps[n], is_best[n], noise, scale[n]),
             begin(key, trials[n], NOISE),
             begin(key, trials[n], COINS),
-            Tally(steps, out[n]),
-            (pulls[n], totals[n], inverse[n], theta[n]),
+            Tally(steps, out[n], pulls[n]),
+            (totals[n], inverse[n], theta[n]),
             stop,
         )
 

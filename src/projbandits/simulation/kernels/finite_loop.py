@@ -20,7 +20,8 @@ from projbandits.simulation.kernels.posterior import (
     Own,
     Room,
     inside_of,
-    move_inside,
+    shift,
+    turn,
     work_room,
 )
 from projbandits.simulation.kernels.tally import START, count
@@ -134,6 +135,8 @@ def finite_steps(  # type: ignore[no-untyped-def]
     )
     learn_T, aim_T, residual = view.learn_columns, view.aim_columns, view.residual
     v, u = room[0], room[1]
+    row = u[: view.inside.basis.shape[1]]
+    inside = row.size > 0
     K, so_far = scores.size, START
     for t in range(1, horizon + 1):
         if t % 4096 == 0 and stop[0]:
@@ -151,11 +154,16 @@ def finite_steps(  # type: ignore[no-untyped-def]
         products(aim_T, v, moved)
         for j in range(K):
             scores[j] += c * moved[j]
+        if inside:
+            turn(view.inside.basis, v, row)
+            shift(view.inside.among, w, row, moved)
         if widths:
             if not same:
                 products(learn_T, v, moved)
             for j in range(K):
                 squares[j] = max(squares[j] - w * moved[j] * moved[j], 0.0)
-            if view.inside.basis.shape[1] > 0:
-                move_inside(view.inside, w, v, moved, u)
-        so_far = count(tally, so_far, t, 1, world.gaps[i], world.return_gaps[i], world.is_best[i])
+        if inside:
+            shift(view.inside.across, w, row, moved)
+        so_far = count(
+            tally, so_far, t, 1, i, world.gaps[i], world.return_gaps[i], world.is_best[i]
+        )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from numba import njit
-
-from projbandits.simulation.kernels.common import argmax, copy
+from projbandits.simulation.kernels.common import argmax, copy, inlined
 from projbandits.simulation.kernels.loops import loops
 from projbandits.simulation.kernels.support import support
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def greedy(t, view, rng):  # type: ignore[no-untyped-def]
     """Choose as `EpsilonGreedy.select` does; the parameters are epsilon_1, epsilon_2, ..."""
     if rng.random() < view.parameters[t - 1]:
@@ -17,7 +15,7 @@ def greedy(t, view, rng):  # type: ignore[no-untyped-def]
     return argmax(view.scores, view.lanes)
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def greedy_point(t, view, rng, x):  # type: ignore[no-untyped-def]
     """Choose as `EpsilonGreedy.select` does, on a convex set."""
     if rng.random() < view.parameters[t - 1]:

@@ -6,10 +6,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from projbandits._checks import Array
 from projbandits.ridge import LEAST_FREE, NOISE_MARGIN
+from projbandits.simulation.kernels.common import inlined
 
 ROUNDED = 1e-15
 """What elimination leaves of a diagonal entry is rounding if it is below this share of it."""
@@ -26,15 +26,15 @@ class Inside(NamedTuple):
         B.
     places : ndarray of shape (u, K)
         B^T x_j: how the wanted reward of each arm depends on theta.
-    within : ndarray of shape (u, u)
-        B^T V^-1 B.
+    among : ndarray of shape (u, K)
+        B^T V^-1 B B^T x_j: how the wanted reward of each arm varies with the others'.
     across : ndarray of shape (u, K)
         B^T V^-1 x_j: how the return of each arm moves the wanted rewards.
     """
 
     basis: Array
     places: Array
-    within: Array
+    among: Array
     across: Array
 
 
@@ -75,8 +75,9 @@ class Room(NamedTuple):
         The deviation of each arm's difference from the greedy arm, over sigma; room.
     matrix, rows : ndarray of shape (d, d) and (3, d)
         Room.
-    beyond : ndarray of shape (u, K)
-        How the wanted reward of each arm differs from that of the greedy arm.
+    beyond, terms : ndarray of shape (u, n) and (2, n)
+        How the wanted reward of each arm differs from that of the greedy arm, and room. For
+        `weigh` n is a multiple of 16, and zero follows on the last arm.
     """
 
     gaps: Array
@@ -86,16 +87,18 @@ class Room(NamedTuple):
     matrix: Array
     rows: Array
     beyond: Array
+    terms: Array
 
 
 def inside_of(B: Array, X_T: Array, penalty: float) -> Inside:
     """Return the belief before any observation about the arms in the columns of X_T."""
     places = np.ascontiguousarray(B.T @ X_T)
-    return Inside(np.ascontiguousarray(B), places, np.eye(B.shape[1]) / penalty, places / penalty)
+    return Inside(np.ascontiguousarray(B), places, places / penalty, places / penalty)
 
 
 def work_room(K: int, d: int, u: int) -> Room:
     """Return room for K arms and dim U = u."""
+    padded = -(-K // 16) * 16
     return Room(
         np.zeros(K),
         np.zeros(K),
@@ -103,28 +106,31 @@ def work_room(K: int, d: int, u: int) -> Room:
         np.zeros(K),
         np.zeros((d, d)),
         np.zeros((3, d)),
-        np.zeros((u, K)),
+        np.zeros((u, padded)),
+        np.zeros((2, padded)),
     )
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
-def move_inside(inside, w, v, moved, row):  # type: ignore[no-untyped-def]
-    """Update for V^-1 moving by -w v v^T; `moved` is <x_j, v> for each arm, `row` is scratch."""
-    d, u = inside.basis.shape
-    for a in range(u):
-        row[a] = 0.0
-    for b in range(d):
-        for a in range(u):
-            row[a] += inside.basis[b, a] * v[b]
-    for a in range(u):
+@inlined
+def turn(matrix_T, v, out):  # type: ignore[no-untyped-def]
+    """Fill out with B^T v, for B given by its rows."""
+    for a in range(out.size):
+        out[a] = 0.0
+    for b in range(v.size):
+        for a in range(out.size):
+            out[a] += matrix_T[b, a] * v[b]
+
+
+@inlined
+def shift(covariances, w, row, moved):  # type: ignore[no-untyped-def]
+    """Update B^T V^-1 c_j for V^-1 moving by -w v v^T; `row` is B^T v, `moved` <c_j, v>."""
+    for a in range(covariances.shape[0]):
         part = w * row[a]
-        for b in range(u):
-            inside.within[a, b] -= part * row[b]
         for j in range(moved.size):
-            inside.across[a, j] -= part * moved[j]
+            covariances[a, j] -= part * moved[j]
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def cautious_noise(residual, n, inverse, penalty):  # type: ignore[no-untyped-def]
     """Return sigma as `Ridge.cautious_noise` estimates it."""
     if residual <= 0.0:
@@ -136,35 +142,36 @@ def cautious_noise(residual, n, inverse, penalty):  # type: ignore[no-untyped-de
     return math.sqrt(residual / free * (1.0 + NOISE_MARGIN * math.sqrt(2.0 / free)))
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def quadratic(M, columns, row, out):  # type: ignore[no-untyped-def]
     """Fill out with c_j^T M c_j for each column c_j; `row` is scratch.
 
-    As in `common.products`, four terms at a time save most of the writes.
+    Two terms at a time save half of the writes.
     """
     n, K = columns.shape[0], out.size
     for j in range(K):
         out[j] = 0.0
     for a in range(n):
-        for j in range(K):
-            row[j] = M[a, a] * columns[a, j]
         b = a + 1
-        while b + 4 <= n:
-            m0, m1, m2, m3 = M[a, b], M[a, b + 1], M[a, b + 2], M[a, b + 3]
+        half = 0.5 * M[a, a]
+        if (n - b) % 2 == 0:
             for j in range(K):
-                two = m0 * columns[b, j] + m1 * columns[b + 1, j]
-                row[j] += 2.0 * (two + (m2 * columns[b + 2, j] + m3 * columns[b + 3, j]))
-            b += 4
-        while b < n:
-            twice = 2.0 * M[a, b]
+                row[j] = half * columns[a, j]
+        else:
+            one = M[a, b]
             for j in range(K):
-                row[j] += twice * columns[b, j]
+                row[j] = half * columns[a, j] + one * columns[b, j]
             b += 1
+        while b < n:
+            one, two = M[a, b], M[a, b + 1]
+            for j in range(K):
+                row[j] += one * columns[b, j] + two * columns[b + 1, j]
+            b += 2
         for j in range(K):
-            out[j] += row[j] * columns[a, j]
+            out[j] += 2.0 * row[j] * columns[a, j]
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def sigma_of(t, view, own):  # type: ignore[no-untyped-def]
     """Return sigma at step t: as given, the first of the parameters, or as estimated."""
     if own is not None:
@@ -174,29 +181,33 @@ def sigma_of(t, view, own):  # type: ignore[no-untyped-def]
     return cautious_noise(view.residual[0], t - 1, view.inverse, view.parameters[1])
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def compare(h, view, own):  # type: ignore[no-untyped-def]
     """Fill `gaps` with how far each arm is behind arm h, and the differences and deviations.
 
     Arms are columns: loops over arms are innermost and vectorise without reordering any sum. All
-    is in coordinates of U, since only differences there decide what is best.
+    is in coordinates of U, since only differences there decide what is best. Both factors are
+    differences, so that arms with the same projection have a deviation of exactly 0.
     """
     inside, room = view.inside, view.room
     beyond, gaps, deviations = room.beyond, room.gaps, room.deviations
+    for j in range(gaps.size):
+        deviations[j] = 0.0
     for a in range(beyond.shape[0]):
-        origin = inside.places[a, h]
+        origin, moved = inside.places[a, h], inside.among[a, h]
         for j in range(gaps.size):
             beyond[a, j] = inside.places[a, j] - origin
-    quadratic(inside.within, beyond, room.scratch, deviations)
+            deviations[j] += beyond[a, j] * (inside.among[a, j] - moved)
     if own is not None:
         for j in range(gaps.size):
             deviations[j] += own.scales[RATIO] * (own.weights[j] + own.weights[h])
+    best = view.scores[h]
     for j in range(gaps.size):
-        gaps[j] = view.scores[h] - view.scores[j]
+        gaps[j] = best - view.scores[j]
         deviations[j] = math.sqrt(max(deviations[j], 0.0))
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def root(inverse, Q):  # type: ignore[no-untyped-def]
     """Fill the upper triangle of Q with Q Q^T = V^-1, as `Ridge.root`, and return log det V."""
     d = inverse.shape[0]
@@ -215,7 +226,7 @@ def root(inverse, Q):  # type: ignore[no-untyped-def]
     return grown
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def spread(theta, sigma, Q, z, drawn):  # type: ignore[no-untyped-def]
     """Fill drawn = theta-hat + sigma Q z."""
     for a in range(z.size):

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.special import lambertw
 
 from projbandits._checks import Array
-from projbandits.arms import Ball, Box, ConvexSet, Ellipsoid, EntropyBall
+from projbandits.arms import Ball, Box, ConvexSet, Ellipsoid, EntropyBall, Polytope
+from projbandits.simulation.kernels.common import copy, inlined
+from projbandits.simulation.kernels.simplex import first_table, polytope_point
 
-ENTROPY, BALL, ELLIPSOID, BOX = 0, 1, 2, 3
+ENTROPY, BALL, ELLIPSOID, BOX, VERTICES, POLYTOPE = 0, 1, 2, 3, 4, 5
 
 
 class Region(NamedTuple):
@@ -22,21 +23,30 @@ class Region(NamedTuple):
     Parameters
     ----------
     kind : int
-        ENTROPY, BALL, ELLIPSOID or BOX.
+        ENTROPY, BALL, ELLIPSOID, BOX, VERTICES (a polytope with few) or POLYTOPE.
     size : float
-        The entropy ball's bound, or the ball's radius.
+        The entropy ball's bound, the ball's radius, or the number m of a polytope's constraints.
     center : ndarray of shape (d,)
         The centre, or the box's lower bounds.
     lengths : ndarray of shape (d,)
-        The ellipsoid's half-axes, or the box's upper bounds.
+        The ellipsoid's half-axes, the box's upper bounds, or half of a polytope's bounding box.
     axes : ndarray of shape (d, d)
-        The directions of the ellipsoid's axes, one per column.
+        The directions of the ellipsoid's axes, one per column. VERTICES: scaled, one per column.
+        POLYTOPE: one table per slot and the first of all, below one another; see `simplex`.
     most : float
-        The largest possible root on the entropy ball.
+        The largest possible root on the entropy ball, or the number of a polytope's equalities.
+    tie : ndarray of shape (d,)
+        The point for direction 0.
     roots : ndarray of shape (m,)
         The root of the last support point in each slot, where the next search starts.
-    room : ndarray of shape (2, d)
-        Room to work in.
+        VERTICES: room for their scores. POLYTOPE: the last optimal basis in each slot,
+        followed by how often it changed, and the first of all.
+    room : ndarray of shape (2, d) or (3, d + 2)
+        Room to work in; for a polytope also how it breaks ties.
+
+    Notes
+    -----
+    Each further array would take longer to compile, for all sets, so polytopes have tables.
     """
 
     kind: int
@@ -45,6 +55,7 @@ class Region(NamedTuple):
     lengths: Array
     axes: Array
     most: float
+    tie: Array
     roots: Array
     room: Array
 
@@ -58,7 +69,8 @@ def _plain(arms: ConvexSet, kind: int, **parts: Any) -> Region:
         "lengths": none,
         "axes": np.zeros((d, d)),
         "most": 0.0,
-        "roots": none,
+        "tie": np.array(arms.tie),
+        "roots": np.zeros(len(arms.spanning_points) + 2),
         "room": np.empty((2, d)),
     }
     return Region(kind, **{**empty, **parts})
@@ -66,8 +78,29 @@ def _plain(arms: ConvexSet, kind: int, **parts: Any) -> Region:
 
 def _entropy_region(arms: EntropyBall) -> Region:
     most = 1.0 + lambertw(arms.bound + (arms.d - 1) / math.e).real
-    roots = np.full(len(arms.spanning_points) + 1, most)
+    roots = np.full(len(arms.spanning_points) + 2, most)
     return _plain(arms, ENTROPY, size=arms.bound, most=most, roots=roots)
+
+
+def _polytope_region(arms: Polytope) -> Region:
+    inside, corners, d = arms.scaled, arms.vertices, arms.d
+    room = np.zeros((3, d + 2))
+    room[2, :d] = inside.turn
+    parts: dict[str, Any] = {"center": inside.middle, "lengths": inside.half, "room": room}
+    if corners is not None:
+        places = (corners - inside.middle) / inside.half
+        return _plain(arms, VERTICES, axes=places.T.copy(), roots=np.empty(len(corners)), **parts)
+    assert arms.start is not None  # see `compiled.why_not_here`
+    slots = len(arms.spanning_points) + 1
+    return _plain(
+        arms,
+        POLYTOPE,
+        size=float(len(inside.rows)),
+        axes=np.tile(first_table(inside, arms.start), (slots + 1, 1)),
+        most=float(inside.equalities),
+        roots=np.tile(np.append(arms.start, 0.0), slots + 1),
+        **parts,
+    )
 
 
 REGIONS: dict[type, Callable[[Any], Region]] = {
@@ -81,14 +114,17 @@ REGIONS: dict[type, Callable[[Any], Region]] = {
         axes=np.array(arms.axes, order="C"),
     ),
     Box: lambda arms: _plain(arms, BOX, center=arms.lower, lengths=arms.upper),
+    Polytope: _polytope_region,
 }
 """How each convex set becomes a region; a set that is not here has no compiled support points."""
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def support(region, c, x, slot=0):  # type: ignore[no-untyped-def]
     """Fill x with the support point in direction c; calls in one slot have similar directions."""
-    if region.kind == ENTROPY:
+    if _nowhere(c):
+        copy(region.tie, x)
+    elif region.kind == ENTROPY:
         _entropy(region, c, x, slot)
     elif region.kind == BALL:
         _unit(c, x)
@@ -96,13 +132,23 @@ def support(region, c, x, slot=0):  # type: ignore[no-untyped-def]
             x[a] = region.center[a] + region.size * x[a]
     elif region.kind == ELLIPSOID:
         _ellipsoid(region, c, x)
+    elif region.kind >= VERTICES:
+        _polytope(region, c, x, slot)
     else:
         for a in range(c.size):
             low, high = region.center[a], region.lengths[a]
             x[a] = high if c[a] > 0 else (low if c[a] < 0 else (low + high) / 2)
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
+def _nowhere(c):  # type: ignore[no-untyped-def]
+    moves = 0
+    for a in range(c.size):
+        moves += c[a] != 0.0
+    return moves == 0
+
+
+@inlined
 def _unit(c, x):  # type: ignore[no-untyped-def]
     largest = 0.0
     for a in range(c.size):
@@ -119,7 +165,7 @@ def _unit(c, x):  # type: ignore[no-untyped-def]
         x[a] /= length
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def _ellipsoid(region, c, x):  # type: ignore[no-untyped-def]
     d = c.size
     along, unit = region.room[0], region.room[1]
@@ -135,7 +181,14 @@ def _ellipsoid(region, c, x):  # type: ignore[no-untyped-def]
             x[a] += region.axes[a, b] * (unit[b] * region.lengths[b])
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
+def _polytope(region, c, x, slot):  # type: ignore[no-untyped-def]
+    few, m, equalities = region.kind == VERTICES, int(region.size), int(region.most)
+    middle, half, table, flat = region.center, region.lengths, region.axes, region.roots
+    polytope_point(few, m, equalities, middle, half, table, flat, region.room, c, x, slot)
+
+
+@inlined
 def _entropy(region, c, x, slot):  # type: ignore[no-untyped-def]
     """Fill x = exp(c s - 1) at the root s of sum exp(c s - 1) (c s - 1) = bound."""
     d = c.size
@@ -190,7 +243,7 @@ def _entropy(region, c, x, slot):  # type: ignore[no-untyped-def]
         x[a] *= 1.0 + y * (1.0 + y * (0.5 + y / 6.0))
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def entropy_root(region, c, slot):  # type: ignore[no-untyped-def]
     """Return s with x = exp(c s - 1) for the last support point in a slot, 0 if there is none."""
     largest = 0.0

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
-from projbandits.simulation.kernels.common import argmax, products
+from projbandits.simulation.kernels.common import argmax, inlined, products
 from projbandits.simulation.kernels.loops import loops
 from projbandits.simulation.kernels.posterior import RATIO, root, sigma_of, spread
 from projbandits.simulation.kernels.support import support
 from projbandits.simulation.kernels.variances import factor
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def thompson(t, view, rng):  # type: ignore[no-untyped-def]
     """Choose as `ProjectedTS.select` does."""
     drawn_scores(t, view, rng, view.own)
     return argmax(view.room.gaps, view.lanes)
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def drawn_scores(t, view, rng, own):  # type: ignore[no-untyped-def]
     """Fill `gaps` with the score of each arm under a draw of the belief."""
     room, sigma = view.room, sigma_of(t, view, own)
@@ -49,7 +47,7 @@ def drawn_scores(t, view, rng, own):  # type: ignore[no-untyped-def]
             room.gaps[j] += view.scores[j] - (1.0 - w) * room.scratch[j] + alone
 
 
-@njit(nogil=True, error_model="numpy", forceinline=True)
+@inlined
 def thompson_point(t, view, rng, x):  # type: ignore[no-untyped-def]
     """Choose as `ProjectedTS.select` does, on a convex set."""
     room = view.room

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from projbandits.ridge import LEAST_FREE, NOISE_MARGIN
+from projbandits.simulation.kernels.common import inner
 from projbandits.simulation.kernels.posterior import (
     NOISE,
     PENALTY,
@@ -28,7 +28,7 @@ from projbandits.strategies.effects import (
 )
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def assemble(ratio, learn, own, V, b):  # type: ignore[no-untyped-def]
     """Fill V and V theta-hat, and return the sum of s_i^2 / (1 + n_i rho)."""
     d, pulls, sums, penalty = b.size, own.pulls, own.sums, own.scales[PENALTY]
@@ -49,7 +49,7 @@ def assemble(ratio, learn, own, V, b):  # type: ignore[no-untyped-def]
     return explained
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def factor(V):  # type: ignore[no-untyped-def]
     """Turn the lower half of V into L with L L^T = V, and return log det V."""
     d = V.shape[0]
@@ -68,7 +68,7 @@ def factor(V):  # type: ignore[no-untyped-def]
     return grown
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def likelihood(ratio, given, learn, own, V, b):  # type: ignore[no-untyped-def]
     """Return sigma^2 at rho = `ratio` and the log-likelihood, as `Effects` has them."""
     d, n = b.size, own.scales[PULLS]
@@ -96,7 +96,7 @@ def likelihood(ratio, given, learn, own, V, b):  # type: ignore[no-untyped-def]
     return rest / free * (1.0 + NOISE_MARGIN * math.sqrt(2.0 / free)), fit
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def refit(ridge, tau, given, learn, own, V, b, fits):  # type: ignore[no-untyped-def]
     """Estimate rho, sigma and lambda as `Effects.fitted` does.
 
@@ -133,7 +133,7 @@ def refit(ridge, tau, given, learn, own, V, b, fits):  # type: ignore[no-untyped
     scales[RATIO], scales[NOISE] = ratio * ratio, sigma
 
 
-@njit(nogil=True, error_model="numpy")
+@inner
 def tau_estimate(fits):  # type: ignore[no-untyped-def]
     """Return the posterior mean of the variance; fits[0, 0] becomes `effects.tau_estimate`.
 

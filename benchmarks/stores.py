@@ -1,0 +1,273 @@
+"""Measure deciders on databases, as ratios in one run: `python -m benchmarks.stores`.
+
+Every ask and every tell is durable when it returns. Optuna's ask and tell on SQLite is measured
+beside them, call by call in turn, so that both meet the same disk and the same neighbours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import sqlite3
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import projbandits as pb
+
+D, ITEMS, OFFERED = 20, 1000, 100
+U = pb.Subspace.coordinates(range(D // 2), d=D)
+CATALOGUE = np.random.default_rng(0).normal(size=(ITEMS, D))
+
+
+def _decider(url: str, name: str = "films") -> pb.Decider:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0, store=url, name=name)
+        decider.ask(CATALOGUE)  # the catalogue is stored, once
+    return decider
+
+
+def _pair(decider: pb.Decider, rng: np.random.Generator) -> None:
+    """Ask among 100 of 1,000 items, and tell."""
+    decision = decider.ask(CATALOGUE[rng.permutation(ITEMS)[:OFFERED]])
+    decider.tell(decision.id, float(rng.normal()))
+
+
+def _callers(decider: pb.Decider, callers: int, seconds: float) -> float:
+    """Return the time per ask and tell when this many threads do nothing else."""
+    until, counts = time.perf_counter() + seconds, [0] * callers
+
+    def run(i: int) -> None:
+        rng = np.random.default_rng(i)
+        while time.perf_counter() < until:
+            _pair(decider, rng)
+            counts[i] += 1
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(callers)]
+    start = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return (time.perf_counter() - start) / sum(counts)
+
+
+def _optuna(folder: Path) -> Callable[[], None]:
+    """Return one ask and tell of Optuna, on SQLite, with one parameter."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(
+        storage=f"sqlite:///{folder}/optuna.db", sampler=optuna.samplers.RandomSampler(seed=0)
+    )
+
+    def pair() -> None:
+        trial = study.ask()
+        study.tell(trial, trial.suggest_float("x", 0.0, 1.0))
+
+    return pair
+
+
+def against_optuna(rounds: int = 40, seconds: float = 4.0) -> None:
+    """Print ask + tell on SQLite for one caller and for 64, beside Optuna's."""
+    with _folder() as folder:
+        theirs, decider = _optuna(folder), _decider(f"sqlite:///{folder}/films.db")
+        rng = np.random.default_rng(0)
+        times: dict[str, list[float]] = {"theirs": [], "ours": []}
+        for _ in range(rounds):
+            for name, call in (("theirs", theirs), ("ours", lambda: _pair(decider, rng))):
+                start = time.perf_counter()
+                call()
+                times[name].append(time.perf_counter() - start)
+        many = [_callers(decider, 64, seconds / 2) for _ in range(2)]
+        for _ in range(rounds // 2):
+            start = time.perf_counter()
+            theirs()
+            times["theirs"].append(time.perf_counter() - start)
+        optuna, ours = median(times["theirs"]), median(times["ours"])
+        print(
+            f"ask + tell on SQLite, one caller: {1e3 * ours:.1f} ms, Optuna {1e3 * optuna:.0f} ms: "
+            f"{optuna / ours:.1f} times (to reach: 10)"
+        )
+        print(
+            f"ask + tell on SQLite, 64 callers: {1e3 * min(many):.2f} ms each, "
+            f"{optuna / min(many):.0f} times (to reach: 40)"
+        )
+        decider.close()
+
+
+def _run(url: str, callers: int, seconds: float, begin: Any, rates: Any) -> None:
+    decider = _decider(url)
+    _callers(decider, callers, 0.2)
+    begin.wait()
+    rates.put(1.0 / _callers(decider, callers, seconds))
+
+
+def two_processes(callers: int = 16, seconds: float = 4.0) -> None:
+    """Print how many decisions two processes on one PostgreSQL make, beside one."""
+    from tests.databases import Server
+
+    context = multiprocessing.get_context("spawn")
+    with _folder() as folder:
+        server = Server(folder / "postgresql")
+        rates = dict[int, list[float]]({1: [], 2: []})
+        for _ in range(2):
+            for processes in (1, 2):
+                url, begin, queue = server.database(), context.Barrier(processes), context.Queue()
+                _decider(url).close()
+                running = [
+                    context.Process(target=_run, args=(url, callers, seconds, begin, queue))
+                    for _ in range(processes)
+                ]
+                for process in running:
+                    process.start()
+                rates[processes].append(sum(queue.get() for _ in running))
+                for process in running:
+                    process.join()
+        one, two = max(rates[1]), max(rates[2])
+        print(
+            f"ask + tell on PostgreSQL, {callers} callers per process: one process {one:,.0f} per "
+            f"second, two {two:,.0f}: {two / one:.2f} times (to reach: 1.3)"
+        )
+        server.stop()
+
+
+def sizes(decisions: int = 5000) -> None:
+    """Print how many bytes a decision and its outcome take, the catalogue aside."""
+    from tests.databases import Server
+
+    with _folder() as folder:
+        path = folder / "films.db"
+        decider = _decider(f"sqlite:///{path}")
+        before = _sqlite_size(path)
+        _fill(decider, decisions)
+        print(
+            "log, 100 of 1,000 items on offer, d = 20: "
+            f"{(_sqlite_size(path) - before) / decisions:.0f} "
+            "bytes per decision in SQLite (to reach: 500)"
+        )
+        decider.close()
+        server = Server(folder / "postgresql")
+        url = server.database()
+        decider = _decider(url)
+        before = _postgresql_size(url)
+        _fill(decider, decisions)
+        print(
+            f"the same in PostgreSQL: {(_postgresql_size(url) - before) / decisions:.0f} bytes "
+            "(to reach: 500)"
+        )
+        server.stop()
+
+
+def _fill(decider: pb.Decider, decisions: int) -> None:
+    """Make decisions from many threads, so that they share flushes."""
+
+    def run(i: int) -> None:
+        rng = np.random.default_rng(i)
+        for _ in range(decisions // 50):
+            _pair(decider, rng)
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _sqlite_size(path: Path) -> int:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        used = "SELECT sum(pgsize) FROM dbstat WHERE name LIKE '%events' OR name IN "
+        names = "('projbandits_ids', 'projbandits_outcomes', 'projbandits_offers')"
+        return int(connection.execute(used + names).fetchone()[0])
+
+
+def _postgresql_size(url: str) -> int:
+    import psycopg
+
+    with psycopg.connect(url) as connection:
+        size = "SELECT pg_table_size('projbandits_events') + pg_indexes_size('projbandits_events')"
+        row = connection.execute(size).fetchone()
+    return int(row[0]) if row else 0
+
+
+def opening(events: int = 1_000_000, audited: int = 10_000) -> None:
+    """Print how long it takes to open a ledger of a million events, and to audit it."""
+    with _folder() as folder:
+        url = f"sqlite:///{folder}/films.db"
+        decider = _decider(url)
+        start = time.perf_counter()
+        _grow(decider, audited)
+        _audit(url, audited)
+        _grow(decider, (events - decider._ledger.last()) // 2)
+        decider.refresh()
+        last = decider._ledger.last()
+        decider.close()
+        print(f"made a ledger of {last:,} events in {time.perf_counter() - start:.0f} s")
+        for label, aim in (("with a snapshot", 2), ("without any", 60)):
+            start = time.perf_counter()
+            opened = pb.Decider.open(url, "films")
+            took = time.perf_counter() - start
+            print(f"opening it {label}: {took:.2f} s (to reach: {aim} s), {opened.ridge.n:,} told")
+            opened.close()
+            with contextlib.closing(sqlite3.connect(folder / "films.db")) as connection:
+                connection.execute("DELETE FROM projbandits_snapshots")
+                connection.commit()
+        print(f"{os.path.getsize(folder / 'films.db') / 1e6:,.0f} MB")
+
+
+def _audit(url: str, decisions: int) -> None:
+    decider = pb.Decider.open(url, "films")
+    start = time.perf_counter()
+    decider.audit()
+    took = time.perf_counter() - start
+    print(f"audit of {decisions:,} decisions: {took:.1f} s (to reach: 5 s)")
+    decider.close()
+
+
+def _grow(decider: pb.Decider, decisions: int) -> None:
+    """Add decisions and outcomes by the thousand, each as `ask` and `tell` record them."""
+    ledger, rng = decider._ledger, np.random.default_rng(1)
+    from projbandits.ledger.happened import Decided, Told
+
+    made = 0
+    while made < decisions:
+        some = min(decisions - made, 2000)
+        known, now = decider._now(), time.time()
+        events = list[Decided | Told]()
+        for i in range(some):
+            rows = rng.permutation(ITEMS)[:OFFERED].astype(np.uint16)
+            id, step = f"{ledger.last():012x}{i:08x}{made:012x}", known.state.step + i
+            events.append(
+                Decided(id, now, step, known.position, 1, made + i, 3, 0.5, 0.1, 0.2, rows)
+            )
+            events.append(Told(id, now, float(rng.normal())))
+        ledger.append(events, ITEMS)
+        made += some
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="stores", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def main() -> None:
+    """Run every measurement."""
+    against_optuna()
+    two_processes()
+    sizes()
+    opening()
+
+
+if __name__ == "__main__":
+    main()

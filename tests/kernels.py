@@ -1,0 +1,10 @@
+"""Functions that only kernels call, made callable for tests."""
+
+from typing import Any
+
+from numba import njit
+
+
+def opened(function: Any) -> Any:
+    """Return a kernel that calls the function and does nothing else."""
+    return njit(error_model="numpy")(lambda *arguments: function(*arguments))

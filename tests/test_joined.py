@@ -1,0 +1,75 @@
+"""Results of other trials, put together."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import projbandits as pb
+from tests.simulation.test_engines import Varied
+from tests.worlds import CONVEX, Recorder, run, same
+
+ONE, TWO, THREE = (run(trials=trials) for trials in (range(4), range(4, 7), range(9, 11)))
+
+
+def test_parts_of_a_run_come_to_the_whole_in_any_order() -> None:
+    assert same(pb.Result.concat([ONE, TWO]), run(trials=7))
+    assert same(pb.Result.concat(iter([TWO, ONE])), run(trials=7))
+    turned = TWO.only(*reversed(TWO.strategies))
+    assert same(pb.Result.concat([ONE, turned]), run(trials=7))
+    assert same(pb.Result.concat([ONE]), ONE)
+    gap = pb.Result.concat([THREE, ONE])
+    assert gap.trial_numbers.tolist() == [0, 1, 2, 3, 9, 10]
+    assert gap.to_frame()["trial"].unique().tolist() == [0, 1, 2, 3, 9, 10]
+    assert same(pb.Result.concat([gap, run(trials=range(4, 9))]), run(trials=11))
+
+
+def test_a_whole_that_was_put_together_is_saved_with_its_trials(tmp_path: Any) -> None:
+    gap = pb.Result.concat([ONE, THREE])
+    gap.save(tmp_path / "gap")
+    assert same(pb.Result.load(tmp_path / "gap"), gap)
+
+
+def test_curves_without_shares_and_worlds_of_several_sizes_are_put_together() -> None:
+    problems: list[tuple[Any, Any]] = [(CONVEX["ball"], pb.GENTRY()), (Varied(), Recorder())]
+    for problem, strategy in problems:
+        parts = [run(problem, strategy, trials=trials) for trials in (range(1), range(1, 20))]
+        whole, once = pb.Result.concat(parts), run(problem, strategy, trials=20)
+        for name in ("regret", "best_share", "found_best", "pulls"):
+            assert np.array_equal(getattr(whole, name), getattr(once, name))
+    assert pb.Result.concat([ONE, replace(TWO, pulls=None)]).pulls is None
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (run(trials=range(3, 5)), "no trial in common, results 0 and 1 both have trial 3: .*range"),
+        (ONE, "no trial in common, results 0 and 1 both have trial 0"),
+        (run(trials=range(4, 6), seed=1), "results 0 and 1 differ in seed: 0 and 1"),
+        (run(trials=range(4, 6), horizon=61), "results 0 and 1 differ in horizon: 60 and 61"),
+        (run(trials=range(4, 6), checkpoints=[60]), "results 0 and 1 differ in steps"),
+        (run(trials=range(4, 6), engine="compiled"), "results 0 and 1 differ in engines"),
+        (run(strategies=pb.UE(), trials=range(4, 6)), "results 0 and 1 differ in strategies"),
+        (run(Varied(), trials=range(4, 6)), "results 0 and 1 differ in problem: .RandomArms"),
+        (replace(TWO, identities=()), "result 1 does not say of which it is"),
+        (
+            replace(TWO, identities=("other", *TWO.identities[1:])),
+            "results 0 and 1 differ in problem: the same label, but other numbers",
+        ),
+        (
+            replace(TWO, identities=(*TWO.identities[:2], "other")),
+            r"results 0 and 1 differ in UE\(\): the same label, but other numbers",
+        ),
+    ],
+)
+def test_what_is_not_of_one_simulation_is_refused_by_name(other: pb.Result, said: str) -> None:
+    with pytest.raises(ValueError, match=f"results must .*{said}"):
+        pb.Result.concat([ONE, other])
+
+
+def test_what_is_no_result_is_refused() -> None:
+    with pytest.raises(ValueError, match="results must hold at least one result, got none"):
+        pb.Result.concat([])
+    with pytest.raises(TypeError, match="results must hold results only, got 3"):
+        pb.Result.concat([ONE, 3])  # type: ignore[list-item]
