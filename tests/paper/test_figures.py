@@ -8,8 +8,8 @@ from projbandits.paper import experiments as e
 def test_the_papers_figures_have_the_papers_worlds_and_alphas() -> None:
     papers = [name for name, figure in FIGURES.items() if figure.source]
     assert papers == [
-        "fig-alpha-finite",
-        "fig-alpha-infinite",
+        "fig-alpha-a",
+        "fig-alpha-c",
         "fig-a",
         "fig-b",
         "fig-c",

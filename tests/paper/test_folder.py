@@ -12,12 +12,11 @@ from projbandits.simulation import memory
 from tests.reproductions import SMALL, Tired
 
 
-def test_another_run_in_the_folder_is_left_alone(tmp_path: Path) -> None:
-    reproduce(["fig-a"], out=tmp_path, **SMALL)
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+def test_another_run_in_the_folder_is_left_alone(finished: Path) -> None:
+    before = {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()}
     with pytest.raises(ValueError, match="holds another run: its seed is 0, not 1; nothing was"):
-        reproduce(["fig-a"], out=tmp_path, seed=1, **SMALL)
-    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        reproduce(["fig-a"], out=finished, seed=1, **SMALL)
+    assert before == {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()}
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
@@ -40,7 +39,7 @@ def test_too_little_memory_is_told_before_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "physical", lambda: 1e6)
-    with pytest.raises(ValueError, match="trials must be fewer: the results of 60 would take"):
+    with pytest.raises(ValueError, match="trials must be fewer: the results of 30 would take"):
         reproduce(["fig-a", "fig-b"], out=tmp_path, trials=60, executor=Tired(0))
 
 
@@ -49,17 +48,15 @@ def test_a_few_steps_are_enough(tmp_path: Path) -> None:
     assert done.results["setting-a"].steps.tolist() == [1, 2, 3]
 
 
-def test_the_time_of_each_experiment_is_kept(tmp_path: Path) -> None:
-    reproduce(["fig-a"], out=tmp_path, **SMALL)
-    manifest = json.loads((tmp_path / "reproduction.json").read_text())
+def test_the_time_of_each_experiment_is_kept(finished: Path) -> None:
+    manifest = json.loads((finished / "reproduction.json").read_text())
     assert manifest["seconds"]["setting-a"] > 0
     for name in ("Python", "numpy", "numba", "projbandits"):
         assert f"{name} " in manifest["made_with"]["setting-a"]
 
 
-def test_a_damaged_manifest_is_named(tmp_path: Path) -> None:
-    reproduce(["fig-a"], out=tmp_path / "whole", **SMALL)
-    written = (tmp_path / "whole" / "reproduction.json").read_text()
+def test_a_damaged_manifest_is_named(finished: Path, tmp_path: Path) -> None:
+    written = (finished / "reproduction.json").read_text()
     (tmp_path / "out").mkdir()
     manifest = tmp_path / "out" / "reproduction.json"
     for content in ("", "[]", "{}", written.replace("numpy", "numpi")):

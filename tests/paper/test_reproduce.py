@@ -28,32 +28,51 @@ def test_it_writes_figures_data_tables_and_a_report(tmp_path: Path) -> None:
         "report.html",
         "reproduction.json",
     }
-    result = Result.load(done.out / "data" / "setting-a.parquet")
-    assert (result.trials, result.horizon) == (4, 60)
-    assert {claim.name for claim in done.verdicts} >= {"best-a", "sublinear-c", "theorem-2"}
+    parts = [Result.load(done.out / "data" / f"setting-a{n}.parquet") for n in ("", "-2", "-4")]
+    assert [(part.trials, part.horizon, part.seed) for part in parts] == [
+        (2, 60, 0),
+        (2, 60, 1),
+        (2, 60, 3),
+    ]
+    pooled = done.results["setting-a"]
+    assert pooled.trials == 8
+    np.testing.assert_array_equal(pooled.regret[:, 2:4], parts[1].regret)
+    assert pooled.found_best is not None
+    np.testing.assert_array_equal(pooled.found_best[:, 6:], parts[2].found_best)
+    assert {claim.name for claim in done.verdicts} >= {"found-a", "sublinear-c", "theorem-2"}
     assert {verdict.outcome for verdict in done.verdicts.values()} == {UNDECIDED}
 
 
 def test_an_interrupted_run_continues_and_ends_the_same(tmp_path: Path) -> None:
     whole = reproduce(["fig-a", "fig-b"], out=tmp_path / "whole", **SMALL)
     with pytest.raises(KeyboardInterrupt):
-        reproduce(["fig-a", "fig-b"], out=tmp_path / "out", executor=Tired(1), **SMALL)
-    assert [x.name for x in (tmp_path / "out" / "data").glob("*.parquet")] == ["setting-a.parquet"]
+        reproduce(["fig-a", "fig-b"], out=tmp_path / "out", executor=Tired(3), **SMALL)
+    found = sorted(x.stem for x in (tmp_path / "out" / "data").glob("*.parquet"))
+    assert found == ["setting-a", "setting-a-2", "setting-a-3"]
     again = reproduce(["fig-a", "fig-b"], out=tmp_path / "out", **SMALL)
     for name, result in whole.results.items():
         np.testing.assert_array_equal(again.results[name].regret, result.regret)
     assert not list((tmp_path / "out" / "unfinished").iterdir())
 
 
-def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
-    reproduce(["fig-a"], out=tmp_path, **SMALL)
-    reproduce(["fig-a"], out=tmp_path, executor=Tired(0), **SMALL)
+def test_a_finished_run_is_not_run_again(finished: Path) -> None:
+    reproduce(["fig-a"], out=finished, executor=Tired(0), **SMALL)
 
 
-def test_figures_add_up_in_one_folder(tmp_path: Path) -> None:
-    reproduce(["fig-a"], out=tmp_path, **SMALL)
-    done = reproduce(["fig-b"], out=tmp_path, **SMALL)
+def test_figures_add_up_in_one_folder(finished: Path) -> None:
+    done = reproduce(["fig-b"], out=finished, **SMALL)
     assert set(done.results) == {"setting-a", "setting-b"}
+
+
+def test_a_tuned_experiment_continues_with_what_the_sweep_chose(tmp_path: Path) -> None:
+    done = reproduce(["fig-alpha-a"], out=tmp_path, **SMALL)
+    sweep, tuned = done.results["alpha-a"], done.results["tuned-a"]
+    assert sweep.seed == 100
+    assert tuned.strategies == tuple(map(repr, e.TUNED_A.chosen(done.results)))
+    assert len(tuned.strategies) == len(e.FINITE)
+    assert tuned.seed == 0
+    again = reproduce(["fig-alpha-a"], out=tmp_path, executor=Tired(0), **SMALL)
+    np.testing.assert_array_equal(again.results["tuned-a"].regret, tuned.regret)
 
 
 def test_an_unknown_figure_suggests_a_known_one(tmp_path: Path) -> None:
@@ -62,9 +81,8 @@ def test_an_unknown_figure_suggests_a_known_one(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_file_of_another_experiment_size_or_seed_is_noticed(tmp_path: Path) -> None:
-    reproduce(["fig-a"], out=tmp_path, **SMALL)
-    file = tmp_path / "data" / "setting-a.parquet"
+def test_a_file_of_another_experiment_size_or_seed_is_noticed(finished: Path) -> None:
+    file = finished / "data" / "setting-a.parquet"
     whole = Result.load(file)
     steps = e.SETTING_A.checkpoints(60)
     for experiment, changes in (
@@ -76,19 +94,18 @@ def test_a_file_of_another_experiment_size_or_seed_is_noticed(tmp_path: Path) ->
         options = {**SMALL, "checkpoints": steps, **changes}
         pb.simulate(experiment.problem(), experiment.strategies, **options).save(file)
         with pytest.raises(ValueError, match=r"setting-a\.parquet' is not setting-a of these"):
-            reproduce(["fig-a"], out=tmp_path, **SMALL)
+            reproduce(["fig-a"], out=finished, **SMALL)
     whole.save(file)
-    reproduce(["fig-a"], out=tmp_path, executor=Tired(0), **SMALL)
+    reproduce(["fig-a"], out=finished, executor=Tired(0), **SMALL)
 
 
-def test_a_run_killed_between_its_files_is_made_whole(tmp_path: Path) -> None:
-    reproduce(["fig-a"], out=tmp_path, **SMALL)
-    table = (tmp_path / "data" / "setting-a.csv").read_bytes()
-    (tmp_path / "data" / "setting-a.parquet").unlink()  # the table is written before it
-    (tmp_path / "data" / "setting-a.csv").write_text("half")
-    reproduce(["fig-a"], out=tmp_path, **SMALL)
-    assert (tmp_path / "data" / "setting-a.csv").read_bytes() == table
-    assert (tmp_path / "data" / "setting-a.parquet").is_file()
+def test_a_run_killed_between_its_files_is_made_whole(finished: Path) -> None:
+    table = (finished / "data" / "setting-a.csv").read_bytes()
+    (finished / "data" / "setting-a.parquet").unlink()  # the table is written before it
+    (finished / "data" / "setting-a.csv").write_text("half")
+    reproduce(["fig-a"], out=finished, **SMALL)
+    assert (finished / "data" / "setting-a.csv").read_bytes() == table
+    assert (finished / "data" / "setting-a.parquet").is_file()
 
 
 def test_what_is_not_installed_is_told_before_the_work(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from tests.accounts import played
+from tests.films import played
 
 
 def texts(ax: Any) -> list[str]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projbandits.arms import Ball, Ellipsoid
+from projbandits.paper.words import name_of
 from projbandits.problems import Problem, entropy_ball, random_arms, random_theta, wine
-from projbandits.strategies import CURSE, GENTRY, REGRET, UE, ProjectedUE, Strategy
+from projbandits.results import Result
+from projbandits.strategies import CURSE, EIIDS, GENTRY, REGRET, UE, ProjectedUE, Strategy
 
 TRIALS = 2000
 HORIZON = 10_000
+TUNING = 100
+"""How far the seed on which alphas are chosen lies from the first on which they are judged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +33,15 @@ class Experiment:
     problem : callable
         Returns the problem; called when it is needed, as the wine data may not be installed.
     strategies : tuple of Strategy
-        What is run.
+        What is run, or what is chosen from.
     trials, horizon : float
-        Multiples of the trials and the horizon asked for.
+        Multiples of the trials, over all seeds, and of the horizon asked for.
+    seeds : int
+        How many seeds the trials are spread over.
+    offset : int
+        Which seed comes first, counted from the one asked for.
+    tuned_on : Experiment, optional
+        A sweep: of each family, only the strategy with the least regret there is run.
     curve : bool
         Whether the whole curve is recorded, or the last step alone.
     convex : bool
@@ -44,17 +55,39 @@ class Experiment:
     strategies: tuple[Strategy, ...]
     trials: float = 1.0
     horizon: float = 1.0
+    seeds: int = 1
+    offset: int = 0
+    tuned_on: Experiment | None = None
     curve: bool = True
     convex: bool = False
     cost: float = 1.0
 
     def trials_of(self, asked: int) -> int:
-        """Return the number of trials when `asked` are asked for."""
-        return max(math.ceil(self.trials * asked), 1)
+        """Return the number of trials of each seed when `asked` are asked for."""
+        return max(math.ceil(self.trials * asked / self.seeds), 1)
 
     def horizon_of(self, asked: int) -> int:
         """Return the horizon when `asked` steps are asked for."""
         return max(round(self.horizon * asked), 1)
+
+    def seeds_of(self, asked: int) -> range:
+        """Return the seeds that the trials come from when `asked` is asked for."""
+        return range(asked + self.offset, asked + self.offset + self.seeds)
+
+    def chosen(self, results: Mapping[str, Result]) -> tuple[Strategy, ...]:
+        """Return what is run: all strategies, or the best of each family in the sweep."""
+        if self.tuned_on is None:
+            return self.strategies
+        sweep = results[self.tuned_on.name].against("alpha")
+        best = set(sweep.loc[sweep.groupby("family")["mean"].idxmin(), "strategy"])
+        return tuple(strategy for strategy in self.strategies if repr(strategy) in best)
+
+    @property
+    def families(self) -> tuple[Strategy, ...]:
+        """As many strategies as are run, before it is known which."""
+        if self.tuned_on is None:
+            return self.strategies
+        return tuple({family_of(strategy): strategy for strategy in self.strategies}.values())
 
     def checkpoints(self, horizon: int) -> NDArray[np.int64]:
         """Return the steps to record: spread over both kinds of axis, or the last alone."""
@@ -64,10 +97,40 @@ class Experiment:
         return np.unique(np.clip(np.rint(spread), 1, horizon).astype(np.int64))
 
 
+def family_of(strategy: Strategy) -> str:
+    """Return a strategy's label without its alpha."""
+    alike: Any = strategy
+    return name_of(repr(replace(alike, alpha=type(alike).alpha)))
+
+
 def _sweep(
-    alphas: tuple[float, ...], *families: Callable[[float], Strategy]
-) -> tuple[Strategy, ...]:
-    return tuple(family(alpha) for family in families for alpha in alphas)
+    name: str,
+    problem: Callable[[], Problem],
+    alphas: tuple[float, ...],
+    families: tuple[Callable[[float], Strategy], ...],
+    **size: Any,
+) -> Experiment:
+    """Return the experiment that tries every alpha for each family, on a seed of its own."""
+    return Experiment(
+        name=name,
+        problem=problem,
+        strategies=tuple(family(alpha) for family in families for alpha in alphas),
+        offset=TUNING,
+        curve=False,
+        **size,
+    )
+
+
+def _tuned(name: str, sweep: Experiment, **size: Any) -> Experiment:
+    """Return the experiment that judges what a sweep chose, on the seeds of the other figures."""
+    return Experiment(
+        name=name,
+        problem=sweep.problem,
+        strategies=sweep.strategies,
+        tuned_on=sweep,
+        convex=sweep.convex,
+        **size,
+    )
 
 
 FINITE = (
@@ -86,78 +149,127 @@ INFINITE = (
     REGRET(alpha=0.1),
     UE(alpha=0.01),
 )
-"""The strategies on setting c, with the alphas of the paper; `ALPHA_INFINITE` has UE as printed."""
+"""The strategies on setting c, with the alphas of the paper; `ALPHA_C` has UE as printed."""
 
-SETTING_A = Experiment(name="setting-a", problem=random_arms, strategies=FINITE, cost=10)
-SETTING_B = Experiment(
-    name="setting-b",
-    problem=lambda: random_arms(subspace="coordinates"),
-    strategies=FINITE,
+FINITE_FAMILIES: tuple[Callable[[float], Strategy], ...] = (
+    lambda alpha: GENTRY(alpha=alpha),
+    lambda alpha: GENTRY(alpha=alpha, basis="first"),
+    lambda alpha: CURSE(alpha=alpha),
+    lambda alpha: REGRET(alpha=alpha),
+    lambda alpha: UE(alpha=alpha),
+    lambda alpha: ProjectedUE(alpha=alpha),
+)
+INFINITE_FAMILIES = (FINITE_FAMILIES[0], *FINITE_FAMILIES[2:])
+FINITE_ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+INFINITE_ALPHAS = (0.001, 0.01, 0.03, 0.1, 1.0, 10.0)
+"""The paper does not print the grids of its Fig. 1; these hold every alpha that it names."""
+
+STILL = (0.0, 0.0, 0.0, 0.0)
+"""The other reading of setting c: while theta-hat is 0, play 0."""
+
+
+def _setting_b() -> Problem:
+    return random_arms(subspace="coordinates")
+
+
+SETTING_A = Experiment(
+    name="setting-a", problem=random_arms, strategies=FINITE, trials=2, seeds=4, cost=6
+)
+SETTING_B = Experiment(name="setting-b", problem=_setting_b, strategies=FINITE, seeds=4, cost=3)
+SETTING_C = Experiment(
+    name="setting-c", problem=entropy_ball, strategies=INFINITE, seeds=4, convex=True, cost=18
+)
+WINE = Experiment(name="wine", problem=wine, strategies=FINITE, seeds=4, cost=6)
+
+ALPHA_A = _sweep("alpha-a", random_arms, FINITE_ALPHAS, FINITE_FAMILIES, trials=0.2, cost=4)
+ALPHA_B = _sweep("alpha-b", _setting_b, FINITE_ALPHAS, FINITE_FAMILIES, trials=0.2, cost=4)
+ALPHA_C = _sweep(
+    "alpha-c",
+    entropy_ball,
+    INFINITE_ALPHAS,
+    INFINITE_FAMILIES,
+    trials=0.04,
+    convex=True,
     cost=10,
 )
-SETTING_C = Experiment(
-    name="setting-c", problem=entropy_ball, strategies=INFINITE, convex=True, cost=55
-)
-ALPHA_FINITE = Experiment(
-    name="alpha-finite",
-    problem=random_arms,
-    strategies=_sweep(
-        (0.01, 0.1, 0.3, 1.0, 3.0, 10.0),
-        lambda alpha: GENTRY(alpha=alpha),
-        lambda alpha: GENTRY(alpha=alpha, basis="first"),
-        lambda alpha: CURSE(alpha=alpha),
-        lambda alpha: REGRET(alpha=alpha),
-        lambda alpha: UE(alpha=alpha),
-        lambda alpha: ProjectedUE(alpha=alpha),
-    ),
-    curve=False,
-    cost=56,
-)
-ALPHA_INFINITE = Experiment(
-    name="alpha-infinite",
-    problem=entropy_ball,
-    strategies=_sweep(
-        (0.001, 0.01, 0.1, 1.0, 10.0),
-        lambda alpha: GENTRY(alpha=alpha),
-        lambda alpha: CURSE(alpha=alpha),
-        lambda alpha: REGRET(alpha=alpha),
-        lambda alpha: UE(alpha=alpha),
-        lambda alpha: ProjectedUE(alpha=alpha),
-    ),
-    trials=0.05,
-    curve=False,
+ALPHA_WINE = _sweep("alpha-wine", wine, FINITE_ALPHAS, FINITE_FAMILIES, trials=0.1, cost=6)
+TUNED_A = _tuned("tuned-a", ALPHA_A, seeds=4, cost=3)
+TUNED_B = _tuned("tuned-b", ALPHA_B, seeds=4, cost=3)
+TUNED_C = _tuned("tuned-c", ALPHA_C, trials=0.2, seeds=4, cost=8)
+TUNED_WINE = _tuned("tuned-wine", ALPHA_WINE, trials=0.5, seeds=4, cost=4)
+
+STILL_C = Experiment(
+    name="still-c",
+    problem=lambda: entropy_ball(tie=STILL),
+    strategies=INFINITE,
+    trials=0.2,
+    seeds=4,
     convex=True,
-    cost=45,
+    cost=3,
 )
-WINE = Experiment(name="wine", problem=wine, strategies=FINITE, cost=20)
-WINE_READINGS = tuple(
-    Experiment(name=name, problem=problem, strategies=FINITE, trials=0.1, cost=2)
-    for name, problem in (
-        ("wine-without-noise", lambda: wine(noise=0.0)),
-        ("wine-raw", lambda: wine(scale=None)),
-    )
+ALPHA_STILL = _sweep(
+    "alpha-still",
+    lambda: entropy_ball(tie=STILL),
+    INFINITE_ALPHAS,
+    INFINITE_FAMILIES[:4],
+    trials=0.04,
+    convex=True,
+    cost=4,
+)
+TUNED_STILL = _tuned("tuned-still", ALPHA_STILL, trials=0.1, cost=4)
+"""Setting c with the other reading; the worlds are those of `SETTING_C` and of `ALPHA_C`."""
+
+WINE_PROBLEMS: tuple[tuple[str, Callable[[], Problem]], ...] = (
+    ("without-noise", lambda: wine(noise=0.0)),
+    ("raw", lambda: wine(scale=None)),
 )
 """The other readings of the wine experiment: no noise added, and features in their own units."""
+
+WINE_READINGS = tuple(
+    Experiment(name=f"wine-{name}", problem=problem, strategies=FINITE, trials=0.2, cost=1)
+    for name, problem in WINE_PROBLEMS
+)
+ALPHA_WINE_READINGS = tuple(
+    _sweep(f"alpha-wine-{name}", problem, FINITE_ALPHAS, FINITE_FAMILIES, trials=0.05, cost=2)
+    for name, problem in WINE_PROBLEMS
+)
+TUNED_WINE_READINGS = tuple(
+    _tuned(f"tuned-wine-{name}", sweep, trials=0.2, cost=1)
+    for (name, _), sweep in zip(WINE_PROBLEMS, ALPHA_WINE_READINGS, strict=True)
+)
 
 LONG = Experiment(
     name="long",
     problem=random_arms,
-    strategies=tuple(GENTRY(alpha=alpha) for alpha in (0.3, 1.0, 3.0, 10.0, 100.0)),
-    trials=0.5,
+    strategies=(
+        *(GENTRY(alpha=alpha) for alpha in (0.3, 1.0, 3.0, 10.0)),
+        UE(alpha=0.1),
+        ProjectedUE(alpha=0.1),
+    ),
     horizon=1e5,
-    cost=14,
+    cost=8,
 )
 """To 10^9 steps, which only the event engine can do."""
+
+LIMITS = Experiment(
+    name="limits",
+    problem=random_arms,
+    strategies=(EIIDS(), GENTRY(alpha=1.0)),
+    trials=0.01,
+    horizon=100,
+    cost=12,
+)
+"""To 10^6 steps, in few worlds: EIIDS decides anew at each of them."""
 
 SMOOTH = tuple(
     Experiment(
         name=name,
         problem=problem,
         strategies=(GENTRY(alpha=1.0, schedule="smooth"), GENTRY(alpha=1.0, schedule="infinite")),
-        trials=0.1,
+        trials=0.05,
         horizon=10,
         convex=True,
-        cost=6,
+        cost=3,
     )
     for name, problem in (
         ("smooth-ball", lambda: random_theta(Ball(4), u=2)),

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import base64
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from html import escape
 from importlib.resources import files
 from typing import Any
 
-import pandas as pd
-
 from projbandits.paper.experiments import Experiment
 from projbandits.paper.figures import FIGURES
 from projbandits.paper.folder import Folder
-from projbandits.paper.verdicts import (
-    BEYOND,
-    FAILS,
-    HOLDS,
-    UNDECIDED,
-    Claim,
-    Condition,
-    Verdict,
-)
+from projbandits.paper.markup import MARKS, Pictures, bullets, details, mark, table
+from projbandits.paper.verdicts import BEYOND, FAILS, Claim, Condition, Reading, Verdict
+from projbandits.paper.words import interval, number
 from projbandits.results import Result
-from projbandits.statistics import Estimate
-
-MARKS = {HOLDS: "yes", FAILS: "no", UNDECIDED: "open"}
-"""The style of each outcome; the words stand beside it, so colour is never alone."""
 
 STYLE = files("projbandits.paper").joinpath("report.css").read_text(encoding="utf-8")
+TITLE = "Learning Orthogonal Projections in Linear Bandits: what holds"
+FIRST, OVERVIEW = "best-", "fig-verdicts"
+"""The claims of the first screen begin so, and this figure shows them."""
+
+HOW_TO_READ = (
+    "A claim holds if the 95 % interval of every number behind it lies where the claim asks, and "
+    "does not hold if one lies wholly elsewhere; otherwise it is undecided at this size. Each "
+    "interval has its own 95 %; they are not adjusted for their number. Differences are taken "
+    "within the same worlds. The best alpha of a strategy is chosen on a seed of its own and "
+    "judged on others. Exponents are fitted to the mean regret over the last decade of steps, "
+    "with bootstrap intervals over trials."
+)
 
 
 def render(
@@ -39,93 +38,109 @@ def render(
     folder: Folder,
 ) -> str:
     """Return the report as a page of HTML that holds everything it shows."""
-    counts = Counter(verdict.outcome for verdict in verdicts.values())
-    told = ", ".join(f"{counts[outcome]} {_mark(outcome)}" for outcome in MARKS if counts[outcome])
-    sections = [
-        f"<p>Of {len(verdicts)} claims that these results can tell about: {told}.</p>"
-        if verdicts
-        else "<p>These figures alone tell about none of the claims.</p>",
-        _contents(pictures),
-        "<h2 id='claims'>Claims</h2>",
-        "<p>A claim holds if the 95 % interval of every number behind it lies where the claim "
-        "asks, and does not hold if one lies wholly elsewhere. Otherwise it is undecided at this "
-        "size. Each interval has its own 95 %; they are not adjusted for their number. "
-        "Differences are taken within the same worlds. Exponents are fitted to the mean regret "
-        "over the last decade of steps, with bootstrap intervals over trials.</p>",
-        _overview(verdicts),
-        "<h2 id='numbers'>The numbers behind the claims</h2>",
-        *(_claim(claim, verdict) for claim, verdict in verdicts.items()),
-        "<h2 id='differences'>Where the paper and we differ</h2>",
-        _differences(verdicts),
-        "<h2 id='figures'>Figures</h2>",
-        *(_figure(name, picture, results) for name, picture in pictures.items()),
-        "<h2 id='method'>How each number was obtained</h2>",
-        _method(results, folder),
-    ]
-    title = "Learning Orthogonal Projections in Linear Bandits: what holds"
-    lead = (
-        f"A reproduction at {folder.settings['trials']:,} trials of "
-        f"{folder.settings['horizon']:,} steps, seed {folder.settings['seed']}; some experiments "
-        "take a share of the trials or a multiple of the steps, as the last table says."
+    shown = Pictures(pictures)
+    opened = {c: _claim(c, v, shown, folder) for c, v in verdicts.items()}
+    first = [html for claim, html in opened.items() if claim.name.startswith(FIRST)]
+    others = [html for claim, html in opened.items() if not claim.name.startswith(FIRST)]
+    sections = {
+        "claims": ("Further claims", "".join(others)),
+        "differences": ("Where the paper and we differ", _differences(verdicts)),
+        "figures": (
+            "Figures",
+            "".join(_figure(n, shown, results) for n in pictures if n != OVERVIEW),
+        ),
+        "method": ("How each number was obtained", _method(results, folder)),
+    }
+    links = " ".join(f"<a href='#{name}'>{head}</a>" for name, (head, _) in sections.items())
+    body = "".join(
+        f"<section id='{name}'><h2>{head}</h2>{html}</section>"
+        for name, (head, html) in sections.items()
+        if html
     )
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <meta http-equiv="Content-Security-Policy"
   content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<title>{title}</title>
+<title>{TITLE}</title>
 <link rel="icon" href="data:,">
 <style>{STYLE}</style>
 </head>
 <body><main>
-<h1>{title}</h1>
-<p class="lead">{lead}</p>
-{"".join(sections)}
-</main></body>
+<header><h1>{TITLE}</h1><p class="lead">{_lead(verdicts, folder)}</p><nav>{links}</nav></header>
+{_first(first, shown)}
+{body}
+</main>{shown.definitions()}</body>
 </html>
 """
 
 
-def _mark(outcome: str) -> str:
-    return f'<span class="mark {MARKS[outcome]}">{outcome}</span>'
-
-
-def _contents(pictures: Mapping[str, bytes]) -> str:
-    links = [
-        ("claims", "Claims"),
-        ("numbers", "The numbers behind the claims"),
-        ("differences", "Where the paper and we differ"),
-    ]
-    links += [(name, FIGURES[name].title) for name in pictures]
-    links += [("method", "How each number was obtained")]
-    items = "".join(f"<li><a href='#{name}'>{escape(text)}</a></li>" for name, text in links)
-    return f"<nav><ul>{items}</ul></nav>"
-
-
-def _overview(verdicts: Mapping[Claim, Verdict]) -> str:
-    rows = [
-        (
-            f"<a href='#claim-{claim.name}'>{escape(claim.text)}</a>",
-            escape(claim.source),
-            _mark(verdict.outcome),
-        )
-        for claim, verdict in verdicts.items()
-    ]
-    return _table(("claim", "where", "verdict"), rows, set())
-
-
-def _claim(claim: Claim, verdict: Verdict) -> str:
-    rows = [_condition(condition) for condition in verdict.conditions]
-    table = _table(("what", "estimate", "95 % interval", "asked for", "verdict"), rows, {1, 2, 3})
+def _lead(verdicts: Mapping[Claim, Verdict], folder: Folder) -> str:
+    counts = Counter(verdict.outcome for verdict in verdicts.values())
+    told = ", ".join(f"{mark(outcome)} {counts[outcome]}" for outcome in MARKS if counts[outcome])
+    size = f"{folder.settings['trials']:,} trials of {folder.settings['horizon']:,} steps"
+    if not verdicts:
+        return f"A reproduction with {size}. These figures alone tell about none of the claims."
     return (
-        f"<article id='claim-{claim.name}'><p><strong>{escape(claim.text)}</strong> "
-        f"{_mark(verdict.outcome)}</p>"
-        f"<p class='source'>{escape(f'{claim.source}. {verdict.why}'.strip())}</p>"
-        f"<details{'' if verdict.outcome == HOLDS else ' open'}><summary>Numbers</summary>"
-        f"{table}</details></article>"
+        f"A reproduction with {size}, more or fewer where a claim says so. "
+        f"{len(verdicts)} claims: {told}. A number is a mean over trials with its 95 % "
+        "interval; open a claim to see the figure, the numbers and the command."
     )
+
+
+def _first(claims: list[str], pictures: Pictures) -> str:
+    """Return the first screen: who has less regret, and the figure that shows it beside."""
+    if not claims:
+        return ""
+    beside = ""
+    if OVERVIEW in pictures:
+        caption = FIGURES[OVERVIEW].caption
+        beside = (
+            f"<figure id='{OVERVIEW}'>{pictures.show(OVERVIEW, caption)}"
+            f"<figcaption>{escape(caption)}</figcaption></figure>"
+        )
+    return f"<section id='verdicts'><div>{''.join(claims)}</div>{beside}</section>"
+
+
+def _claim(claim: Claim, verdict: Verdict, pictures: Pictures, folder: Folder) -> str:
+    """Return a claim that opens to its figures, its numbers, its place and its command."""
+    readings = "".join(_reading(reading) for reading in verdict.readings)
+    head = (
+        f"<span class='text'>{escape(claim.text)}</span> "
+        f"<span class='source'>{escape(claim.source)}</span>{readings}"
+    )
+    where = claim.source if claim.source == BEYOND else f"In the paper: {claim.source}"
+    notes = [f"{where}. {verdict.why}".strip(), claim.remark]
+    shown = "".join(
+        f"<a href='#{name}'>{pictures.show(name, FIGURES[name].caption)}</a>"
+        for name in claim.figures
+        if name in pictures
+    )
+    body = (
+        "".join(f"<p>{escape(note)}</p>" for note in notes if note)
+        + f"<div class='pictures'>{shown}</div>"
+        + "".join(_numbers(reading) for reading in verdict.readings)
+        + f"<p>{escape(_sizes(claim.experiments, folder))}</p>"
+        + f"<pre><code>{escape(_command(folder, claim.figures))}</code></pre>"
+    )
+    return details(head, body, name=f"claim-{claim.name}", kind="claim")
+
+
+def _reading(reading: Reading) -> str:
+    name = f"<span class='name'>{escape(reading.name)}</span> " if reading.name else ""
+    return (
+        f"<span class='reading'>{mark(reading.outcome)} {name}"
+        f"<span class='brief'>{escape(reading.brief)}</span></span>"
+    )
+
+
+def _numbers(reading: Reading) -> str:
+    rows = [_condition(condition) for condition in reading.conditions]
+    head = escape(reading.name[:1].upper() + reading.name[1:]) or "What"
+    return table((head, "estimate", "95 % interval", "asked for", "verdict"), rows, {1, 2, 3})
 
 
 def _condition(condition: Condition) -> tuple[str, ...]:
@@ -135,8 +150,28 @@ def _condition(condition: Condition) -> tuple[str, ...]:
         value,
         f"{low} to {high}",
         condition.demand,
-        _mark(condition.outcome) if condition.demand else "",
+        mark(condition.outcome) if condition.demand else "",
     )
+
+
+def _sizes(experiments: Iterable[Experiment], folder: Folder) -> str:
+    """Return over which trials and seeds the numbers of some experiments are means."""
+    parts = []
+    for x in experiments:
+        trials = x.seeds * x.trials_of(folder.settings["trials"])
+        steps = x.horizon_of(folder.settings["horizon"])
+        parts.append(f"{x.name}: {trials:,} trials of {steps:,} steps, {_seeds(x, folder)}")
+    return f"Means over trials. {'; '.join(parts)}."
+
+
+def _seeds(experiment: Experiment, folder: Folder) -> str:
+    seeds = experiment.seeds_of(folder.settings["seed"])
+    return f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
+
+
+def _command(folder: Folder, figures: Iterable[str] = ()) -> str:
+    settings = " ".join(f"--{name} {value}" for name, value in folder.settings.items())
+    return " ".join(["projbandits reproduce", *figures, settings])
 
 
 READINGS = (
@@ -152,40 +187,42 @@ READINGS = (
 
 
 def _differences(verdicts: Mapping[Claim, Verdict]) -> str:
-    failed = [claim for claim, verdict in verdicts.items() if verdict.outcome == FAILS]
+    failed = [
+        (claim, reading)
+        for claim, verdict in verdicts.items()
+        for reading in verdict.readings
+        if reading.outcome == FAILS
+    ]
     parts = [
         ("What the paper leaves open, and what was chosen:", [escape(x) for x in READINGS]),
         ("Claimed by the paper and found not to hold:", _linked(failed, beyond=False)),
         ("Asked beyond the paper and found not to hold:", _linked(failed, beyond=True)),
     ]
-    return "".join(
-        f"<p>{head}</p><ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
-        for head, items in parts
-        if items
-    )
+    return "".join(f"<p>{head}</p>{bullets(items)}" for head, items in parts if items)
 
 
-def _linked(claims: Iterable[Claim], *, beyond: bool) -> list[str]:
+def _linked(failed: Iterable[tuple[Claim, Reading]], *, beyond: bool) -> list[str]:
     return [
-        f"<a href='#claim-{claim.name}'>{escape(claim.text)}</a> {escape(claim.remark)}"
-        for claim in claims
+        f"<a href='#claim-{claim.name}'>{escape(claim.text)}</a> "
+        + (f"With {escape(reading.name)}: {escape(reading.brief)}. " if reading.name else "")
+        + escape(claim.remark)
+        for claim, reading in failed
         if (claim.source == BEYOND) == beyond
     ]
 
 
-def _figure(name: str, picture: bytes, results: Mapping[str, Result]) -> str:
+def _figure(name: str, pictures: Pictures, results: Mapping[str, Result]) -> str:
     figure = FIGURES[name]
-    data = base64.b64encode(picture).decode()
     source = f"{figure.source} of the paper. " if figure.source else "Not in the paper. "
     tables = "".join(
-        f"<details><summary>Numbers: {experiment.name}</summary>"
-        f"{_summary(experiment, results[experiment.name])}</details>"
+        details(f"Numbers: {experiment.name}", _summary(experiment, results[experiment.name]))
         for experiment in figure.experiments
     )
     return (
         f"<section id='{name}'><h3>{escape(figure.title)}</h3><figure>"
-        f"<img alt='{escape(figure.caption, quote=True)}' src='data:image/png;base64,{data}'>"
-        f"<figcaption>{source}{escape(figure.caption)}</figcaption></figure>{tables}</section>"
+        f"{pictures.show(name, figure.caption)}"
+        f"<figcaption>{source}{escape(figure.caption)}</figcaption></figure>"
+        f"{tables}</section>"
     )
 
 
@@ -207,22 +244,20 @@ def _summary(experiment: Experiment, result: Result) -> str:
             *(number(row[name]) for name in ("median", "p90", "return_regret")),
         ]
         if experiment.curve:
-            cells += [_difference(paired, str(label)), _interval(result.exponent(str(label)), 2)]
+            cells += [
+                _difference(paired, str(label)),
+                interval(result.exponent(str(label)), digits=2),
+            ]
         if "found_best" in frame:
             cells += [f"{row['found_best']:.0%}"]
         rows.append(cells)
-    return _table(head, rows, set(range(1, len(head))))
+    return table(head, rows, set(range(1, len(head))))
 
 
 def _difference(paired: Mapping[Hashable, Mapping[Hashable, Any]], label: str) -> str:
     if label not in paired:
         return ""
     value, low, high = (number(paired[label][name]) for name in ("difference", "low", "high"))
-    return f"{value} ({low} to {high})"
-
-
-def _interval(estimate: Estimate, digits: int) -> str:
-    value, low, high = (f"{x:.{digits}f}" for x in estimate)
     return f"{value} ({low} to {high})"
 
 
@@ -233,57 +268,27 @@ def _method(results: Mapping[str, Result], folder: Folder) -> str:
             f"<code>{escape(result.problem)}</code>",
             f"{result.trials:,}",
             f"{result.horizon:,}",
-            str(result.seed),
+            _seeds(_EXPERIMENTS[name], folder),
             ", ".join(sorted(set(result.engines))),
             f"{folder.seconds.get(name, 0):,.1f}",
             escape(folder.made_with.get(name, "")),
         )
         for name, result in results.items()
     ]
-    head = ("experiment", "problem", "trials", "steps", "seed", "engines", "seconds", "made with")
-    sizes = (
-        f"--trials {folder.settings['trials']} --horizon {folder.settings['horizon']} "
-        f"--seed {folder.settings['seed']}"
-    )
+    head = ("experiment", "problem", "trials", "steps", "seeds", "engines", "seconds", "made with")
     return (
-        _table(head, rows, {2, 3, 4, 6})
+        f"<p>{HOW_TO_READ}</p>"
+        + table(head, rows, {2, 3, 6})
         + "<p>Regret is from means: the projection reward of the best arm minus that of the arm "
         "played, never the realised noise. Every strategy of an experiment met the same "
         "worlds. Each trial has random streams of its own, spawned from the seed, so "
-        "these numbers do not depend on the machine's number of cores. Seconds are wall time, "
+        "these numbers do not depend on the machine's number of cores, and trials of several "
+        "seeds are as independent as those of one. Seconds are wall time, "
         "compilation of kernels included.</p>"
-        f"<p>Run it again with <code>projbandits reproduce {sizes}</code>. "
+        f"<p>Run it again with <code>{_command(folder)}</code>. "
         "The data behind each figure is in <code>data/</code> as Parquet, and the figures are "
         "beside this report as PNG and PDF.</p>"
     )
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]], numeric: set[int]) -> str:
-    """Return a table; its cells are HTML already, and some columns hold numbers."""
-
-    def cells(values: Iterable[str], tag: str) -> str:
-        scope = " scope=col" if tag == "th" else ""
-        return "".join(
-            f"<{tag}{' class=n' if i in numeric else ''}{scope}>{value}</{tag}>"
-            for i, value in enumerate(values)
-        )
-
-    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
-    return (
-        f"<div class='scroll'><table><thead><tr>{cells(head, 'th')}</tr></thead>"
-        f"<tbody>{body}</tbody></table></div>"
-    )
-
-
-def number(value: float) -> str:
-    """Return a number with three significant digits, and all digits left of the point.
-
-    Examples
-    --------
-    >>> from projbandits.paper.report import number
-    >>> number(12345.6), number(0.012345), number(float("nan"))
-    ('12,346', '0.0123', 'unknown')
-    """
-    if pd.isna(value):
-        return "unknown"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+_EXPERIMENTS = {x.name: x for figure in FIGURES.values() for x in figure.experiments}

@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from projbandits import plots
 from projbandits._checks import LARGEST_SEED, did_you_mean, integer, short
 from projbandits.paper.claims import CLAIMS
-from projbandits.paper.experiments import ALPHA_INFINITE, HORIZON, SMOOTH, TRIALS, Experiment
+from projbandits.paper.drawing import drawings
+from projbandits.paper.experiments import (
+    ALPHA_C,
+    HORIZON,
+    SMOOTH,
+    TRIALS,
+    TUNING,
+    Experiment,
+)
 from projbandits.paper.figures import FIGURES
 from projbandits.paper.folder import Folder, opened
 from projbandits.paper.report import render
+from projbandits.paper.running import bytes_of, kept, pooled, run, size_of
 from projbandits.paper.verdicts import Claim, Verdict
-from projbandits.problems import Problem
 from projbandits.results import Result
 from projbandits.simulation import prepare, simulate
-from projbandits.simulation.progress import Part, Progress
-from projbandits.simulation.request import identities
+from projbandits.simulation.progress import Progress
 
 QUICK = {"trials": 20, "horizon": 500}
 """A size that finishes in seconds; most verdicts are undecided at it."""
-
-BYTES = 40
-"""A generous estimate of the bytes that one number of a trial's curves takes on disk."""
-
 
 COMPILE = """
 import os, sys, threading
@@ -112,7 +109,7 @@ def reproduce(
     settings = {
         "trials": integer("trials", trials, least=1),
         "horizon": integer("horizon", horizon, least=1),
-        "seed": integer("seed", seed, least=0, most=LARGEST_SEED),
+        "seed": integer("seed", seed, least=0, most=LARGEST_SEED - TUNING),
     }
     with opened(out, settings) as folder:
         return _reproduced(folder, chosen, executor, progress)
@@ -125,31 +122,31 @@ def _reproduced(
     experiments = _needed(chosen)
     left = [experiment for experiment in experiments if experiment.name not in results]
     problems = {x.name: x.problem() for x in left}  # fails now if data is not installed
-    for experiment in left:  # and so does what is too large
-        prepare(problems[experiment.name], **_arguments(experiment, folder.settings))
-    folder.check_room(sum(_size(experiment, folder.settings) for experiment in left))
-    pictures: dict[str, bytes] = {}
+    for x in left:  # and so does what is too large
+        prepare(problems[x.name], x.families, **size_of(x, folder.settings))
+    folder.check_room(sum(bytes_of(experiment, folder.settings) for experiment in left))
     left.sort(key=lambda x: x.convex)  # last: their kernels are compiled meanwhile
     with (
         Progress(sum(x.cost for x in left), shown=progress, text="", unit="") as bar,
         _compiled_ahead(any(x.convex for x in left) and not left[0].convex) as compiled,
+        drawings(folder) as drawn,
     ):
         for experiment in left:
             if experiment.convex:
-                _draw(folder, results, pictures)  # rather than wait idly
+                drawn.begin(results)  # their kernels run long, and leave Python to the drawing
                 compiled()
             bar.say(f"{_figure_of(experiment, chosen)}: {experiment.name}")
             problem = problems[experiment.name]
-            results[experiment.name] = _run(experiment, problem, folder, executor, bar)
+            results[experiment.name] = run(experiment, problem, folder, results, executor, bar)
         bar.say("drawing")
-        _draw(folder, results, pictures)
-    verdicts = {
-        claim: claim.check(results)
-        for claim in CLAIMS
-        if all(experiment.name in results for experiment in claim.experiments)
-    }
-    ordered = {name: pictures[name] for name in FIGURES if name in pictures}
-    page = render(results, verdicts, ordered, folder)
+        drawn.begin(results)
+        verdicts = {
+            claim: claim.check(results)
+            for claim in CLAIMS
+            if all(experiment.name in results for experiment in claim.experiments)
+        }
+        pictures = drawn.finished()
+    page = render(results, verdicts, pictures, folder)
     report = folder.write("report.html", page.encode())
     return Reproduction(results, verdicts, folder.path, report)
 
@@ -174,7 +171,7 @@ def _compiled_ahead(wanted: bool) -> Iterator[Callable[[], object]]:
 
 def compile_convex() -> None:
     """Compile the kernels that the experiments on convex sets need."""
-    for experiment in (ALPHA_INFINITE, *SMOOTH):
+    for experiment in (ALPHA_C, *SMOOTH):
         simulate(experiment.problem(), experiment.strategies, trials=1, horizon=1, progress=False)
 
 
@@ -186,91 +183,15 @@ def _needed(figures: list[str]) -> list[Experiment]:
 
 def _finished(folder: Folder) -> dict[str, Result]:
     """Return what an earlier run has finished, whichever figures it was asked for."""
-    found = {}
+    found: dict[str, Result] = {}
     for experiment in _needed(list(FIGURES)):
-        result = folder.load(experiment.name)
-        if result is not None:
-            if not _is_of(result, experiment, folder.settings):
-                raise ValueError(
-                    f"out holds another run: {str(folder.data(experiment.name))!r} is not "
-                    f"{experiment.name} of these trials, horizon and seed; nothing was changed. "
-                    "Delete it, or choose another folder"
-                )
-            found[experiment.name] = result
+        if experiment.tuned_on is None or experiment.tuned_on.name in found:
+            seeds = experiment.seeds_of(folder.settings["seed"])
+            parts = [kept(experiment, seed, folder, experiment.chosen(found)) for seed in seeds]
+            if all(part is not None for part in parts):
+                found[experiment.name] = pooled([part for part in parts if part is not None])
     return found
-
-
-def _is_of(result: Result, experiment: Experiment, settings: dict[str, int]) -> bool:
-    """Tell whether a result is that of an experiment as it would run now with these settings."""
-    horizon = experiment.horizon_of(settings["horizon"])
-    return (
-        result.identities == identities(experiment.problem(), experiment.strategies)
-        and result.trials == experiment.trials_of(settings["trials"])
-        and (result.horizon, result.seed) == (horizon, settings["seed"])
-        and np.array_equal(result.steps, experiment.checkpoints(horizon))
-    )
 
 
 def _figure_of(experiment: Experiment, chosen: list[str]) -> str:
     return next(name for name in chosen if experiment in FIGURES[name].experiments)
-
-
-def _size(experiment: Experiment, settings: dict[str, int]) -> int:
-    points = len(experiment.checkpoints(experiment.horizon_of(settings["horizon"])))
-    trials = experiment.trials_of(settings["trials"])
-    return BYTES * trials * len(experiment.strategies) * points
-
-
-def _run(
-    experiment: Experiment,
-    problem: Problem,
-    folder: Folder,
-    executor: Executor | None,
-    bar: Progress,
-) -> Result:
-    arguments = _arguments(experiment, folder.settings)
-    steps = arguments["trials"] * len(experiment.strategies) * arguments["horizon"]
-    start = time.perf_counter()
-    try:
-        result = simulate(
-            problem,
-            **arguments,
-            executor=executor,
-            store=folder.store(experiment.name),
-            progress=Part(bar, experiment.cost / steps),
-        )
-        folder.keep(experiment.name, result)
-    finally:
-        folder.count(experiment.name, time.perf_counter() - start)
-    return result
-
-
-def _arguments(experiment: Experiment, settings: dict[str, int]) -> dict[str, Any]:
-    steps = experiment.horizon_of(settings["horizon"])
-    horizon = integer(f"horizon of {experiment.name}", steps, least=1)
-    return {
-        "strategies": experiment.strategies,
-        "trials": experiment.trials_of(settings["trials"]),
-        "horizon": horizon,
-        "seed": settings["seed"],
-        "checkpoints": experiment.checkpoints(horizon),
-    }
-
-
-def _draw(folder: Folder, results: dict[str, Result], pictures: dict[str, bytes]) -> None:
-    """Write every figure that the results suffice for, and add its picture if it is new."""
-    for name, figure in FIGURES.items():
-        known = all(experiment.name in results for experiment in figure.experiments)
-        if known and name not in pictures:
-            drawn = figure.draw(results, figure.title)
-            pictures[name] = _image(drawn, "png")
-            drawn.set_layout_engine("none")  # laid out already, which takes half of the time
-            folder.write(f"{name}.png", pictures[name])
-            folder.write(f"{name}.pdf", _image(drawn, "pdf"))
-            plots.close(drawn)
-
-
-def _image(figure: Any, kind: str) -> bytes:
-    sink = io.BytesIO()
-    figure.savefig(sink, format=kind)
-    return sink.getvalue()

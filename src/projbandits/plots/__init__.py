@@ -1,17 +1,25 @@
 """Draw what `results` computed; the only place that imports matplotlib."""
 
 from projbandits.plots.accounts import audit
+from projbandits.plots.comparison import comparison, runs, spread, thresholds
 from projbandits.plots.results import (
     against,
     figure_pair,
     found_best,
     panels,
     regret,
-    runs,
     survival,
-    thresholds,
 )
-from projbandits.plots.style import COLOURS, COLUMN_WIDTH, LINES, MARKERS, close, finish, look
+from projbandits.plots.style import (
+    COLOURS,
+    COLUMN_WIDTH,
+    LINES,
+    MARKERS,
+    close,
+    finish,
+    look,
+    offscreen,
+)
 
 __all__ = [
     "COLOURS",
@@ -21,13 +29,16 @@ __all__ = [
     "against",
     "audit",
     "close",
+    "comparison",
     "figure_pair",
     "finish",
     "found_best",
     "look",
+    "offscreen",
     "panels",
     "regret",
     "runs",
+    "spread",
     "survival",
     "thresholds",
 ]

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from projbandits.online.audit import Audit
+from projbandits.accounts.audit import Audit
 from projbandits.plots.style import COLOURS, COLUMN_WIDTH, MARKERS, finish
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -10,19 +10,19 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter, LogFormatterSciNotation, PercentFormatter
+from matplotlib.ticker import LogFormatter, LogFormatterSciNotation
 
-from projbandits._checks import Array, one_of
+from projbandits._checks import one_of
 from projbandits.plots.style import (
     COLUMN_WIDTH,
     MARKERS,
     finish,
     look,
     new_axes,
+    share_axis,
     thousands,
 )
 from projbandits.results import FOUND_BEST_WINDOW, Result
-from projbandits.statistics import half_width
 
 METRIC_LABELS = {"regret": "projection regret", "return_regret": "return regret"}
 
@@ -105,14 +105,32 @@ def found_best(result: Result, ax: Axes | None = None, *, level: float = 0.95) -
     """
     ax = _curves(result, ax, "found_best", level, first=FOUND_BEST_WINDOW)
     ax.set_ylabel("trials that found the best arm")
-    _share_axis(ax)
+    share_axis(ax)
     return ax
 
 
 def against(
-    result: Result, parameter: str = "alpha", ax: Axes | None = None, *, level: float = 0.95
+    result: Result,
+    parameter: str = "alpha",
+    ax: Axes | None = None,
+    *,
+    level: float = 0.95,
+    suffix: str = "",
 ) -> Axes:
     """Draw the regret at the last checkpoint against a parameter, one line for each family.
+
+    Parameters
+    ----------
+    result : Result
+        What `simulate` returned.
+    parameter : str
+        The name of a field of the strategies.
+    ax : Axes, optional
+        Where to draw, beside what is there; a new figure of one column's width by default.
+    level : float
+        The confidence level of the bars.
+    suffix : str
+        What to add to the families' names in the legend.
 
     Examples
     --------
@@ -125,8 +143,9 @@ def against(
     """
     frame = result.against(parameter, level=level)
     ax = new_axes(ax)
-    for i, (family, rows) in enumerate(frame.groupby("family", sort=False)):
-        _errorbar(ax, rows, parameter, str(family), i)
+    before = len(ax.containers)
+    for i, (family, rows) in enumerate(frame.groupby("family", sort=False), before):
+        _errorbar(ax, rows, parameter, f"{family}{suffix}", i)
     numbers = pd.to_numeric(frame[parameter], errors="coerce")
     if (numbers > 0).all():
         ax.set_xscale("log")
@@ -162,40 +181,7 @@ def survival(result: Result, ax: Axes | None = None) -> Axes:
     ax.xaxis.set_major_formatter(thousands)
     ax.set_xlabel(f"projection regret at step {result.steps[-1]:,} ({result.trials:,} trials)")
     ax.set_ylabel("trials with more regret")
-    _share_axis(ax)
-    finish(ax)
-    return ax
-
-
-def thresholds(
-    values: Array, alphas: Sequence[float], ax: Axes | None = None, *, name: str = "alpha"
-) -> Axes:
-    """Draw the share of worlds whose threshold lies below each alpha, with some alphas marked.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from projbandits import plots
-    >>> plots.thresholds(np.array([10.0, 30.0, 1e3]), [1.0, 100.0]).get_xlabel()
-    'alpha (3 worlds)'
-    """
-    ax = new_axes(ax)
-    values = np.sort(values)
-    below = np.arange(len(values) + 1) / len(values)
-    ax.step(
-        np.concatenate([[min(*alphas, values[0]) / 2], values]),
-        below,
-        where="post",
-        color="0.2",
-        label="share of worlds",
-    )
-    for i, alpha in enumerate(alphas):
-        ax.axvline(alpha, **look(i), label=f"{name} = {alpha:g}")
-    ax.set_xscale("log")
-    ax.xaxis.set_major_formatter(LogFormatterSciNotation())
-    ax.set_xlabel(f"{name} ({len(values):,} worlds)")
-    ax.set_ylabel("worlds whose threshold lies below")
-    _share_axis(ax)
+    share_axis(ax)
     finish(ax)
     return ax
 
@@ -230,41 +216,6 @@ def panels(
         )
     figure.suptitle(title, fontsize=9)
     return figure
-
-
-def runs(curves: Mapping[str, Array], ax: Axes | None = None, *, level: float = 0.95) -> Axes:
-    """Draw the mean over repeated runs at each step, with confidence bands.
-
-    Parameters
-    ----------
-    curves : mapping of str to ndarray of shape (runs, steps)
-        What to draw, by its label.
-    ax : Axes, optional
-        Where to draw; a new figure of one column's width by default.
-    level : float
-        The confidence level of the bands, Student's for each step.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from projbandits import plots
-    >>> ax = plots.runs({"walks": np.random.default_rng(0).normal(size=(9, 50)).cumsum(axis=1)})
-    >>> ax.get_xlabel()
-    'step (9 runs; bands: 95% intervals)'
-    """
-    ax = new_axes(ax)
-    for i, (label, values) in enumerate(curves.items()):
-        steps, mean = np.arange(1, values.shape[1] + 1), values.mean(axis=0)
-        half, style = half_width(values, level), look(i)
-        ax.plot(steps, mean, **style, label=label)
-        ax.fill_between(
-            steps, mean - half, mean + half, color=style["color"], alpha=0.18, linewidth=0
-        )
-    ax.set_xlabel(f"step ({len(values)} runs; bands: {level:.0%} intervals)")
-    ax.set_xlim(0, len(steps))
-    ax.xaxis.set_major_formatter(thousands)
-    finish(ax)
-    return ax
 
 
 def figure_pair(result: Result, *, title: str = "", level: float = 0.95) -> Figure:
@@ -326,11 +277,6 @@ def _errorbar(ax: Axes, rows: pd.DataFrame, parameter: str, family: str, i: int)
         capsize=2,
         label=family,
     )
-
-
-def _share_axis(ax: Axes) -> None:
-    ax.set_ylim(0, 1)
-    ax.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
 
 
 def _short(label: str) -> str:

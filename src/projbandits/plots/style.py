@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 
 COLUMN_WIDTH = 3.5
 """The width of one column of a paper, in inches."""
@@ -49,6 +52,24 @@ def finish(ax: Axes, columns: int = 2) -> None:
     )
 
 
+@contextmanager
+def offscreen() -> Iterator[None]:
+    """Draw without windows meanwhile, as threads and machines without a screen must.
+
+    Examples
+    --------
+    >>> from projbandits import plots
+    >>> with plots.offscreen():
+    ...     plots.close(plots.panels([lambda ax: ax.plot([0, 1])], shared_legend=False))
+    """
+    before = plt.get_backend()
+    plt.switch_backend("agg")
+    try:
+        yield
+    finally:
+        plt.switch_backend(before)
+
+
 def close(figure: Figure) -> None:
     """Forget a figure that has been written."""
     plt.close(figure)
@@ -72,3 +93,9 @@ def new_axes(ax: Axes | None) -> Axes:
 def thousands(value: float, _: float) -> str:
     """Return a number with thousands separators, as a formatter for axes."""
     return f"{value:,.0f}" if value >= 10 or value == round(value) else f"{value:g}"
+
+
+def share_axis(ax: Axes) -> None:
+    """Let the vertical axis run from 0 to 100 %."""
+    ax.set_ylim(0, 1)
+    ax.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))

@@ -1,0 +1,71 @@
+"""The figures of a reproduction, drawn beside the simulation and written as PNG and PDF."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from projbandits import plots
+from projbandits.paper.figures import FIGURES
+from projbandits.paper.folder import Folder
+from projbandits.results import Result
+
+
+class Drawings:
+    """Figures that are drawn one after the other, in a thread of their own.
+
+    Drawing holds Python's lock and long kernels do not, so it costs them nothing.
+
+    Parameters
+    ----------
+    folder : Folder
+        Where they are written.
+    artist : Executor
+        A pool of one thread.
+    """
+
+    def __init__(self, folder: Folder, artist: ThreadPoolExecutor) -> None:
+        self._folder = folder
+        self._artist = artist
+        self._begun: dict[str, Future[bytes]] = {}
+
+    def begin(self, results: dict[str, Result]) -> None:
+        """Draw every figure that the results suffice for and that is not drawn yet."""
+        for name, figure in FIGURES.items():
+            known = all(experiment.name in results for experiment in figure.experiments)
+            if known and name not in self._begun:
+                self._begun[name] = self._artist.submit(_draw, name, dict(results), self._folder)
+
+    def finished(self) -> dict[str, bytes]:
+        """Return the pictures in the order of the report, when all are drawn."""
+        return {name: self._begun[name].result() for name in FIGURES if name in self._begun}
+
+
+@contextmanager
+def drawings(folder: Folder) -> Iterator[Drawings]:
+    """Yield what draws the figures of a folder; it stops after the current one if that fails."""
+    with plots.offscreen():
+        artist = ThreadPoolExecutor(1)
+        try:
+            yield Drawings(folder, artist)
+        finally:
+            artist.shutdown(cancel_futures=True)
+
+
+def _draw(name: str, results: dict[str, Result], folder: Folder) -> bytes:
+    drawn = FIGURES[name].draw(results, FIGURES[name].title)
+    picture = _image(drawn, "png")
+    drawn.set_layout_engine("none")  # laid out already, which takes half of the time
+    folder.write(f"{name}.png", picture)
+    folder.write(f"{name}.pdf", _image(drawn, "pdf"))
+    plots.close(drawn)
+    return picture
+
+
+def _image(figure: Any, kind: str) -> bytes:
+    sink = io.BytesIO()
+    figure.savefig(sink, format=kind)
+    return sink.getvalue()

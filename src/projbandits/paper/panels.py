@@ -1,0 +1,148 @@
+"""How each figure of the report is drawn from results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from projbandits import plots, statistics, theory
+from projbandits.paper import experiments as e
+from projbandits.paper.conditions import final, label_of, thresholds, worlds
+from projbandits.paper.experiments import Experiment, family_of
+from projbandits.paper.settings import PRINTED, TUNED, Setting
+from projbandits.paper.verdicts import Results
+from projbandits.paper.words import name_of
+from projbandits.results import Result
+from projbandits.statistics import Estimate
+from projbandits.strategies import Strategy
+
+Drawing = Callable[[Results, str], Any]
+
+
+def pair(experiment: Experiment) -> Drawing:
+    """Draw regret and, on finitely many arms, the share that found the best arm."""
+    return lambda results, title: plots.figure_pair(results[experiment.name], title=title)
+
+
+def alphas(setting: Setting) -> Drawing:
+    """Draw the sweep, and what it chose over time."""
+    sweep, tuned = setting.sweep.name, setting.tuned.name
+    return lambda results, title: plots.panels(
+        [
+            lambda ax: plots.against(results[sweep], "alpha", ax),
+            lambda ax: plots.regret(results[tuned], ax),
+        ],
+        title=title,
+        shared_legend=False,
+    )
+
+
+def compared(groups: dict[str, Setting]) -> Drawing:
+    """Draw the regret of every strategy at the last step, in both readings."""
+
+    def row(results: Results, setting: Setting, strategy: Strategy) -> list[Estimate | None]:
+        return [
+            statistics.mean(final(results[x.name], label_of(x, results[x.name], strategy)))
+            if x.tuned_on is not None or strategy in x.strategies
+            else None
+            for x in (setting.given, setting.tuned)
+        ]
+
+    def draw(results: Results, title: str) -> Any:
+        rows = {
+            group: {
+                family_of(strategy): row(results, setting, strategy)
+                for strategy in (setting.own, *setting.benchmarks, PRINTED)
+            }
+            for group, setting in groups.items()
+        }
+        return plots.comparison(rows, ["with the alphas given", TUNED], title=title)
+
+    return draw
+
+
+def tie(results: Results, title: str) -> Any:
+    """Draw the sweeps of setting c with either choice of what is played at first."""
+    default, still = results[e.ALPHA_C.name], results[e.ALPHA_STILL.name]
+
+    def sweep(ax: Any, *families: str) -> None:
+        for result, suffix in ((default, ""), (still, ", 0 at first")):
+            plots.against(_families(result, *families), "alpha", ax, suffix=suffix)
+
+    return plots.panels(
+        [lambda ax: sweep(ax, "GENTRY"), lambda ax: sweep(ax, "CURSE", "REGRET")],
+        title=title,
+        shared_legend=False,
+    )
+
+
+def _families(result: Result, *families: str) -> Result:
+    return result.only(*(s for s in result.strategies if s.split("(")[0] in families))
+
+
+def long(results: Results, title: str) -> Any:
+    """Draw means and medians over the long run, and the thresholds of Theorem 1."""
+    result = results[e.LONG.name]
+    greedy = _families(result, "GENTRY")
+    alphas = [float(fields["alpha"]) for fields in greedy.parameters]
+    needed = thresholds(e.LONG, result)
+    return plots.panels(
+        [
+            lambda ax: plots.regret(result, ax, log=True),
+            lambda ax: plots.regret(result, ax, log=True, quantile=0.5),
+            lambda ax: plots.thresholds(needed, alphas, ax),
+        ],
+        title=title,
+    )
+
+
+def limits(results: Results, title: str) -> Any:
+    """Draw regret beside c log n and gap n."""
+    result = results[e.LIMITS.name]
+    met = worlds(e.LIMITS, result)
+    c = np.array([theory.asymptotic_constant(world).value for world in met])
+    gaps = np.array([theory.constants(world).gap for world in met])
+    lines = {
+        **dict(zip(map(name_of, result.strategies), result.regret, strict=True)),
+        "c log n": c[:, None] * np.log(result.steps),
+        "gap n": gaps[:, None] * result.steps,
+    }
+    shown = result.steps >= min(10, result.horizon)
+    lines = {label: values[:, shown] for label, values in lines.items()}
+    return plots.panels([lambda ax: plots.spread(result.steps[shown], lines, ax)], title=title)
+
+
+def basis(results: Results, title: str) -> Any:
+    """Draw what the choice of D_k does to GENTRY."""
+    own = [_families(results[x.name], "GENTRY") for x in (e.ALPHA_A, e.SETTING_A)]
+    return plots.panels(
+        [lambda ax: plots.against(own[0], "alpha", ax), lambda ax: plots.survival(own[1], ax)],
+        title=title,
+    )
+
+
+def smooth(results: Results, title: str) -> Any:
+    """Draw growth on smooth sets, with its exponents."""
+    ball, ellipsoid = (results[experiment.name] for experiment in e.SMOOTH)
+    return plots.panels(
+        [
+            lambda ax: plots.regret(ball, ax, log=True, exponents=True),
+            lambda ax: plots.regret(ellipsoid, ax, log=True, exponents=True),
+        ],
+        title=title,
+        shared_legend=False,
+    )
+
+
+def returns(results: Results, title: str) -> Any:
+    """Draw the same trials by projection regret and by return regret."""
+    result = results[e.SETTING_A.name]
+    return plots.panels(
+        [
+            lambda ax: plots.regret(result, ax),
+            lambda ax: plots.regret(result, ax, metric="return_regret"),
+        ],
+        title=title,
+    )
