@@ -4,14 +4,15 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OLDEST = $(VENV)-oldest
 
-.PHONY: help setup reproduce test oldest lint stability bench league picture clean
+.PHONY: help setup reproduce test oldest lint faults stability bench league picture clean
 
 help:
 	@echo "make reproduce   set everything up, run the paper's evaluation, and write out/report.html"
 	@echo "make test        set everything up and run every check"
 	@echo "make oldest      run the tests with the oldest versions of everything that are allowed"
 	@echo "make bench       measure speed beside other libraries, and how the cost grows"
-	@echo "make league      play every strategy in every kind of world, and write docs/league.md"
+	@echo "make league      play every strategy in every kind of world, and write docs/league.md; a stopped one continues"
+	@echo "make faults      kill, cut, fill and damage stores of ledgers, and see what is left"
 	@echo "make stability   measure the ridge estimate's round-off over ten million updates"
 	@echo "make picture     run make reproduce and put its figures into the documents"
 	@echo "make clean       remove what the other targets made"
@@ -45,7 +46,7 @@ oldest:
 	MPLBACKEND=agg $(OLDEST)/bin/python -m pytest --numprocesses 2 --dist worksteal
 
 picture: reproduce
-	cp $(addprefix out/,$(addsuffix .png,fig-a fig-long fig-return)) docs/images/
+	cp $(addprefix out/,$(addsuffix .png,fig-verdicts fig-a fig-tie fig-long fig-return)) docs/images/
 
 bench: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
@@ -53,6 +54,10 @@ bench: setup
 
 league: setup
 	MPLBACKEND=agg $(BIN)/python -m benchmarks.league
+
+faults: setup
+	$(BIN)/python -m tests.faults all --store sqlite
+	$(BIN)/python -m tests.faults all --store postgresql
 
 stability: setup
 	$(BIN)/python -m benchmarks.ridge_stability

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import projbandits as pb
-from tests import crafted
+from tests import crafted, crafted_parts
 from tests.scales import attack
 
 PROBLEM = pb.problems.random_arms(d=3, arms=6, u=1)
@@ -35,7 +35,15 @@ def run(**options: Any) -> pb.Result:
 
 
 def same(one: pb.Result, other: pb.Result) -> bool:
-    arrays = ("steps", "regret", "return_regret", "best_share", "found_best")
+    arrays = (
+        "steps",
+        "regret",
+        "return_regret",
+        "best_share",
+        "found_best",
+        "pulls",
+        "trial_numbers",
+    )
     plain = ("strategies", "engines", "parameters", "problem", "horizon", "seed", "identities")
     return all(np.array_equal(getattr(one, n), getattr(other, n)) for n in arrays) and all(
         getattr(one, n) == getattr(other, n) for n in plain
@@ -185,7 +193,8 @@ def files(tries: int, rng: np.random.Generator) -> Outcomes:
     outcomes: Outcomes = Counter()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "decider"
-        for label, make in crafted.cases(path)[:tries]:
+        every = [*crafted.cases(path), *crafted_parts.cases(path)]
+        for label, make in (every[i] for i in rng.permutation(len(every))[:tries]):
             make()
             try:
                 outcomes["refused by name" if crafted.refused(path) else "works"] += 1

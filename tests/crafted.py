@@ -1,4 +1,7 @@
-"""Crafted files of deciders, for `tests.attacks` and the tests. Their checksums always fit."""
+"""Crafted files of deciders of the first format, for `tests.attacks` and the tests.
+
+Their checksums always fit; `tests.crafted_parts` has those of the present format.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,10 @@ import numpy as np
 import pandas as pd
 
 import projbandits as pb
-from projbandits.online import saving
+from projbandits.deciding import saving
 from projbandits.strategies import LinearStrategy
+from tests.format1 import FOLDER
 
-U = pb.Subspace.without("age", columns=["age", "price", "size"])
 NUMBERS = [True, -1, 0, 1, 7, 2**70, 10**400, 1.5, -2.0, math.nan, math.inf, 1e300, 1e-300]
 TEXTS = ["", "x", "\ud800", "__init__", "Strategy", "LinearStrategy", "EpsilonGreedy", "GENTRY"]
 VALUES: list[Any] = [None, *NUMBERS, *TEXTS, [], ["x"], [1], [[]], {}, {"x": 1}, ["/nowhere"]]
@@ -61,18 +64,14 @@ LISTS: list[Callable[[Any], Any]] = [
 Case = tuple[str, Callable[[], None]]
 
 
-def saved(path: Path, strategy: LinearStrategy | None = None) -> pb.Decider:
-    """Save a decider with a log, some of it spilled, and decisions that are pending."""
-    decider = pb.Decider(strategy or pb.GENTRY(), subspace=U, seed=0, log=True)
-    rng = np.random.default_rng(0)
-    for t in range(6):
-        for decision in decider.ask(rng.normal(size=(4, 3)), count=2):
-            if t % 3:
-                decider.tell(decision.id, float(rng.normal()))
-        if t == 2:
-            decider.spill(path.with_name("spilled.parquet"))
-    decider.save(path)
-    return decider
+def saved(path: Path, strategy: LinearStrategy | None = None) -> None:
+    """Put a file of format 1 with a log, some of it spilled, and decisions that are pending."""
+    name = type(strategy or pb.GENTRY()).__name__
+    path.write_bytes((FOLDER / f"{name}.decider").read_bytes())
+    spilled = path.with_name("spilled.parquet")
+    spilled.write_bytes((FOLDER / f"{name}.parquet").read_bytes())
+    meta, arrays = unpacked(path)
+    write(path, {**meta, "log_files": [str(spilled)]}, arrays)
 
 
 def unpacked(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -90,10 +89,10 @@ def write(path: Path, meta: Any, arrays: dict[str, Any], pack: Any = np.savez) -
     sign(path, sink.getvalue())
 
 
-def sign(path: Path, body: bytes) -> None:
+def sign(path: Path, body: bytes, version: int = 1) -> None:
     """Write a file of any content, with its checksum."""
     digest = hashlib.sha256(body).hexdigest().encode()
-    path.write_bytes(b"%s%d\n%s\n%s" % (saving.KIND, saving.FORMAT, digest, body))
+    path.write_bytes(b"%s%d\n%s\n%s" % (saving.KIND, version, digest, body))
 
 
 def refused(path: Path) -> bool:
@@ -115,7 +114,7 @@ def refused(path: Path) -> bool:
             decider.tell(pending.id, -1.0)
         decider.save(path.with_name("again"))
         pb.Decider.load(path.with_name("again"))
-        if decider._outcomes.journal is None:
+        if not decider._ledger.whole:
             return False
         try:
             for key in decider.log()["id"].iloc[[0, -1]]:
@@ -123,7 +122,7 @@ def refused(path: Path) -> bool:
             decider.audit()
         except (ValueError, FileNotFoundError) as error:
             # A spilled file is looked at when it is needed, and may say that an offer was large.
-            files = map(repr, decider._outcomes.journal.files)
+            files = map(repr, decider._files)
             return _names(error, [*files, "not in the log"])
     return False
 

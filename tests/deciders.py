@@ -21,6 +21,6 @@ def fingerprint(decider: pb.Decider) -> Any:
         decider.steps,
         decider.columns,
         [d.id for d in decider.pending],
-        dict(decider._outcomes.recent),
-        repr(decider._rng.bit_generator.state),
+        decider._ledger.last(),
+        decider._draws,
     )

@@ -1,6 +1,7 @@
 """The strategies of the library, discovered: one that is added is tested with the others."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import projbandits as pb
@@ -13,8 +14,17 @@ NEEDED: dict[str, Any] = {"horizon": 150}
 
 def everyone(**options: Any) -> list[LinearStrategy]:
     """Return each strategy once, with its defaults but for these options."""
-    made = []
-    for maker in specs.STRATEGIES.values():
+    return _made(lambda maker: True, options)
+
+
+def anywhere(**options: Any) -> list[LinearStrategy]:
+    """Return each that takes any decision set, and effects of arms."""
+    return _made(lambda maker: not maker.same_arms, options)
+
+
+def _made(suits: Callable[[Any], bool], options: dict[str, Any]) -> list[LinearStrategy]:
+    made: list[LinearStrategy] = []
+    for maker in filter(suits, specs.STRATEGIES.values()):
         fields = dataclasses.fields(maker)  # type: ignore[arg-type]
         needed = {f.name: NEEDED[f.name] for f in fields if f.default is dataclasses.MISSING}
         made.append(maker(**needed, **options))
@@ -22,7 +32,7 @@ def everyone(**options: Any) -> list[LinearStrategy]:
 
 
 WITH_EFFECTS: list[LinearStrategy] = [
-    *everyone(arm_effects="auto"),
+    *anywhere(arm_effects="auto"),
     pb.EIIDS(arm_effects=0.4, noise=0.5),
     pb.EIIDS(arm_effects=0.4),
     pb.EIIDS(arm_effects="auto", noise=0.5),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -173,7 +173,7 @@ def play(
         if name in ("UE", "ProjectedUE"):
             score = X @ estimate if name == "UE" else F @ estimate
             inverse = np.linalg.inv(V)
-            width = np.array([math.sqrt(x @ inverse @ x) for x in X])
+            width = np.sqrt(np.diag(X @ inverse @ X.T))
             radius = alpha * math.sqrt(math.log(t) * min(d * math.log(t), K))
             i = int(np.argmax(score + radius * width))
         elif rng.random() < epsilon("finite", alpha, len(basis), t):
@@ -212,6 +212,40 @@ def stretch(
     return most, S
 
 
+def optimistic_indices(
+    V: Array, b: Array, f: Array, learn: Array, aims: Array, radii: Array
+) -> tuple[Array, Array]:
+    """The indices of all arms after m = 0, 1, ... more pulls of f that returned `total` in all.
+
+    They are base + total * slope, each of shape (number of radii, K).
+    """
+    inverses = np.linalg.inv(V + np.arange(len(radii))[:, None, None] * np.outer(f, f))
+    widths = np.sqrt(np.einsum("ka,mab,kb->mk", learn, inverses, learn))
+    base = np.einsum("ka,mab,b->mk", aims, inverses, b) + radii[:, None] * widths
+    return base, np.einsum("ka,mab,b->mk", aims, inverses, f)
+
+
+def touching_midpoints(
+    y0: float, y1: float, half: int, width: int, sd: float, rng: np.random.Generator, n: int
+) -> Array:
+    """Where bridges between two distances from a line are halfway, if they touch the line.
+
+    Midpoints of any bridges, kept with the probability that one of the halves touches.
+    """
+
+    def misses(a: Array | float, b: Array, steps: int) -> Array:
+        inside = np.minimum(a, b) > 0
+        return np.where(inside, 1 - np.exp(-2 * np.maximum(a * b, 0) / (sd * sd * steps)), 0.0)
+
+    kept = np.empty(0)
+    while len(kept) < n:
+        spread = sd * math.sqrt(half * (width - half) / width)
+        z = y0 + (y1 - y0) * half / width + spread * rng.normal(size=10 * n)
+        touch = 1 - misses(y0, z, half) * misses(y1, z, width - half)
+        kept = np.concatenate([kept, z[rng.random(10 * n) < touch]])
+    return kept[:n]
+
+
 def with_arm_effects(
     X: Array, aims: Array, pulls: Array, penalty: float, ratio: float, noise: float
 ) -> tuple[Array, Array, Array]:
@@ -229,3 +263,37 @@ def with_arm_effects(
     both = np.vstack([wanted, returned])
     covariance = noise**2 * both @ np.linalg.inv(V) @ both.T
     return wanted @ coefficients, covariance, np.diag(covariance)[K:]
+
+
+def asymptotic_constant(X: Array, P: Array, theta: Array, sd: float) -> float:
+    """The constant of log n by a general solver, from its definition; the best arm must be one.
+
+    Free pulls of the best arm are a number of pulls that is very large.
+    """
+    F = X @ P
+    gaps = (F @ theta).max() - F @ theta
+    h = int(np.argmin(gaps))
+    others = [z for z in range(len(X)) if z != h]
+
+    def room(N: Any) -> Any:
+        V = 1e5 * N.max() * np.outer(X[h], X[h]) + (X[others].T * N) @ X[others]
+        inverse = np.linalg.inv(V)
+        left = [
+            1 - 2 * sd**2 / gaps[y] ** 2 * (F[y] - F[h]) @ inverse @ (F[y] - F[h]) for y in others
+        ]
+        return np.array(left)
+
+    N = np.ones(len(others))
+    N *= 2 * (1 - room(N)).max()
+    unit = float(N[0])
+    solve: Any = minimize
+    found = solve(
+        lambda m: float(gaps[others] @ m),
+        np.ones(len(others)),
+        bounds=[(1e-9, None)] * len(others),
+        constraints={"type": "ineq", "fun": lambda m: room(unit * m)},
+        method="SLSQP",
+        options={"maxiter": 1000, "ftol": 1e-9},
+    )
+    assert room(unit * found.x).min() > -1e-6
+    return unit * float(found.fun)

@@ -3,6 +3,7 @@
 `make oldest` runs the tests with them.
 """
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -16,7 +17,8 @@ def constraints() -> list[str]:
     # Speed is measured, and the code linted, with the newest.
     tested = [extras[name] for name in extras if name not in ("bench", "dev")]
     wanted = [line for group in (project["dependencies"], *tested) for line in group]
-    return sorted(line.replace(">=", "==") for line in wanted if not line.startswith("projbandits"))
+    named = [re.sub(r"\[.*?\]", "", line) for line in wanted if not line.startswith("projbandits")]
+    return sorted(line.replace(">=", "==") for line in named)  # a constraint has no extras
 
 
 if __name__ == "__main__":

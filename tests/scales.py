@@ -15,7 +15,7 @@ import pandas as pd
 
 import projbandits as pb
 from projbandits.strategies import LinearStrategy
-from tests.everyone import everyone
+from tests.everyone import anywhere
 
 Rng = np.random.Generator
 STEPS = 14
@@ -43,9 +43,9 @@ REWARDS: list[Callable[[Rng, Any, float], float]] = [
 
 
 def strategies(**options: Any) -> list[LinearStrategy]:
-    """Every strategy with these options, and some with others of their own."""
+    """Every strategy of a decider with these options, and some with others of their own."""
     return [
-        *everyone(**options),
+        *anywhere(**options),
         pb.CURSE(alpha=0.3, **options),
         pb.ProjectedUE(alpha=3.0, **options),
         pb.DirectedIDS(radius="published", bound=5.0, **options),
@@ -144,7 +144,7 @@ def _accounts(decider: pb.Decider, decision: pb.Decision) -> str | None:
     with tempfile.TemporaryDirectory() as folder:
         decider.save(Path(folder) / "decider")
         repr(pb.Decider.load(Path(folder) / "decider"))
-    if decider._outcomes.journal is None:
+    if not decider._ledger.whole:
         return None
     if decision.index is not None:
         decider.audit()

@@ -1,8 +1,12 @@
 """Convex sets of every kind, and scores to be maximised over them."""
 
+import itertools
+from collections.abc import Callable
+
 import numpy as np
 
 import projbandits as pb
+from projbandits._checks import Array
 from projbandits.arms import ConvexSet
 from projbandits.ridge import Ridge
 from projbandits.strategies.belief import Optimism
@@ -27,6 +31,51 @@ SETS: dict[str, ConvexSet] = {
     "implied-plane": pb.Polytope(np.vstack([CUBE, [1, 1, 1], [-1, -1, -1]]), [*np.ones(6), 0, 0]),
     "redundant": pb.Polytope(np.vstack([CUBE, CUBE * 1e3, CUBE]), [1] * 6 + [1e3] * 6 + [2] * 6),
 }
+
+
+PRISM: tuple[Array, list[float]] = (
+    np.array([[0.6, 0.8, 0], [-1, 0.5, 0], [1, -2, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]]),
+    [1.0, 0.7, 1.2, 0.3, 0.5, 1.5],
+)
+"""Along its third axis there are edges, so directions that ignore it leave ties."""
+SQUARE = (np.vstack([np.eye(2), -np.eye(2)]), np.ones(4))
+
+
+def _random(d: int, m: int, size: float = 1.0, shift: float = 0.0) -> pb.Polytope:
+    rng = np.random.default_rng(d)
+    A = np.vstack([rng.normal(size=(m, d)), np.eye(d), -np.eye(d)])
+    b = size * np.concatenate([rng.uniform(0.2, 1, size=m), np.full(2 * d, 2.0)])
+    return pb.Polytope(A, b + A @ np.full(d, shift))
+
+
+SIGNS = np.array(list(itertools.product([-1.0, 1.0], repeat=4)))
+POLYTOPES: dict[str, Callable[[], pb.Polytope]] = {
+    "random": lambda: _random(4, 9),
+    "tiny": lambda: _random(3, 5, size=1e-7),
+    "far": lambda: _random(3, 5, shift=1e4),
+    "prism": lambda: pb.Polytope(*PRISM),
+    "cross": lambda: pb.Polytope(SIGNS, np.ones(16)),  # each vertex lies on eight facets
+    "cone": lambda: pb.Polytope(np.vstack([SIGNS[:, :3], [0, 0, -1]]), [*[1.0] * 16, 0.0]),
+    "twice": lambda: pb.Polytope(
+        np.vstack([CUBE, CUBE * 1e3, CUBE]), [1] * 6 + [1e3] * 6 + [2] * 6
+    ),
+    "mixtures": lambda: pb.Polytope(
+        np.vstack([np.eye(5), -np.eye(5)]),
+        [0.4] * 5 + [0.0] * 5,
+        A_eq=np.array([[1.0] * 5, [2.0] * 5, [1.0, -1.0, 0.0, 0.0, 0.0]]),
+        b_eq=[1, 2, 0],
+    ),
+    "plane": lambda: pb.Polytope(np.vstack([CUBE, [1, 1, 1], [-1, -1, -1]]), [*np.ones(6), 0, 0]),
+    "point": lambda: pb.Polytope(CUBE, [1, 2, 3, -1, -2, -3]),
+    "thin": lambda: pb.Polytope(SQUARE[0], [1e-3, 1e6, 0.0, 0.0]),
+}
+"""Polytopes of every kind: simple, degenerate, redundant, without interior, badly scaled."""
+
+
+def vast(polytope: pb.Polytope) -> pb.Polytope:
+    """The polytope as if its vertices were too many to be listed."""
+    polytope.__dict__["vertices"] = None
+    return polytope
 
 
 def confused(region: ConvexSet, rng: np.random.Generator, most: float = 0.5) -> Optimism:

@@ -49,6 +49,8 @@ DIFFERENT: dict[str, list[Callable[[], Any]]] = {
         lambda: pb.Ellipsoid(np.eye(2), center=[0.0, 1.0]),
         lambda: pb.EntropyBall(2),
         lambda: pb.EntropyBall(2, 4.0),
+        lambda: pb.EntropyBall(2, tie=[0.0, 0.0]),
+        lambda: pb.Ellipsoid(np.eye(2), tie=[0.0, 0.0]),
     ],
     "subspaces": [
         lambda: pb.Subspace.coordinates([0], d=2),
@@ -68,6 +70,7 @@ DIFFERENT: dict[str, list[Callable[[], Any]]] = {
         lambda: pb.problems.instance(X, returns=[1, 2, 3], rewards=[1, 2, 4], subspace=U),
         lambda: pb.problems.entropy_ball(),
         lambda: pb.problems.entropy_ball(bound=4.0),
+        lambda: pb.problems.entropy_ball(tie=[0.0] * 4),
     ],
     "strategies": [
         lambda: pb.GENTRY(),

@@ -1,13 +1,18 @@
 """The league: its tables, the page they are put into, and the figure of the hard instance."""
 
 import dataclasses
+import sys
 from pathlib import Path
+from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from benchmarks import hard_instance, league
+from benchmarks import hard_instance, kept, league
+from benchmarks.kept import Kept
 
 import projbandits as pb
+from tests.commands import contents
 from tests.everyone import everyone
 
 
@@ -42,10 +47,11 @@ def test_every_strategy_plays_and_once_with_all_its_defaults() -> None:
     assert len(set(labels)) == len(labels)
 
 
-def test_only_finitely_many_arms_have_effects() -> None:
+def test_only_finitely_many_arms_have_effects_or_are_eliminated() -> None:
     ball, wine = league.WORLDS["ball"][0], pb.problems.wine(arms=20)
     with_effects = pb.GENTRY(arm_effects="auto")
     assert [league.fits(with_effects, problem) for problem in (ball, wine)] == [False, True]
+    assert not league.fits(pb.ProjectedElimination(horizon=9), ball)
     assert league.fits(pb.GENTRY(), ball)
 
 
@@ -63,13 +69,91 @@ def test_the_hard_instance_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(hard_instance, "STRATEGIES", (pb.GENTRY(), pb.CURSE()))
     monkeypatch.setattr(hard_instance, "STEPS", np.array([10, 100, 1000, 1100, 1200]))
     monkeypatch.setattr(hard_instance, "KNOWN", (1000, 1200))
-    lines = hard_instance.draw(tmp_path, share=0.1).splitlines()
+    lines = hard_instance.draw(tmp_path, 0.1, Kept(None)).splitlines()
     assert [line.split("`")[1] for line in lines[2:]] == [
         "GENTRY()",
         "EIRatio(horizon=n)",
         "CURSE()",
     ]
     assert (tmp_path / "hard-instance.png").stat().st_size > 10_000
+
+
+def test_it_continues_after_a_stop_and_writes_the_same_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem, strategies = pb.problems.random_arms(d=3, arms=5, u=1), (pb.CURSE(), pb.GENTRY())
+    monkeypatch.setattr(league, "WORLDS", {"one": (problem, 3), "other": (league.TwinArms(), 3)})
+    monkeypatch.setattr(league, "STRATEGIES", strategies)
+    monkeypatch.setattr(league, "HORIZON", 50)
+    monkeypatch.setattr(hard_instance, "STRATEGIES", (pb.CURSE(),))
+    monkeypatch.setattr(hard_instance, "STEPS", np.array([10, 1000, 1200]))
+    monkeypatch.setattr(hard_instance, "KNOWN", (1000, 1200))
+    simulated: list[str] = []
+    original = pb.simulate
+
+    def simulate(problem: Any, strategy: Any, **options: Any) -> pb.Result:
+        simulated.append(repr(strategy))
+        if len(simulated) == stop_after:
+            raise KeyboardInterrupt
+        return original(problem, strategy, **options)
+
+    def run(name: str, *options: str) -> dict[str, bytes]:
+        out = tmp_path / name
+        out.mkdir(exist_ok=True)
+        marks = (f"<!-- {mark} -->\n<!-- end of {mark} -->" for mark in ("league", "hard instance"))
+        (out / "strategies.md").write_text("\n".join(marks))
+        arguments = ["--out", str(out), "--kept", str(tmp_path / "kept"), *options]
+        monkeypatch.setattr(sys, "argv", ["league", *arguments])
+        simulated.clear()
+        league.main()
+        return contents(out)
+
+    monkeypatch.setattr(pb, "simulate", simulate)
+    for calls, finished in ((4, 1), (5, 3), (9, 10)):  # of four cells, and 24 of the figure
+        stop_after = calls
+        with pytest.raises(KeyboardInterrupt):
+            run("stopped")
+        assert len(list((tmp_path / "kept").iterdir())) == finished
+    stop_after = 0
+    with monkeypatch.context() as broken:
+        broken.setattr(plt, "savefig", lambda *a: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run("broken")
+    assert len(list((tmp_path / "kept").iterdir())) == 28
+    once = run("once")
+    assert not simulated
+    assert run("again") == once
+
+
+def test_what_is_kept_is_found_by_all_that_it_depends_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = []
+
+    def get(problem: Any, strategy: Any, **size: Any) -> Any:
+        def measure() -> dict[str, Any]:
+            measured.append(1)
+            return {"number": len(measured)}
+
+        return Kept(tmp_path).get(problem, strategy, size, measure)["number"]
+
+    problem = pb.problems.random_arms()
+    questions: list[tuple[Any, Any, dict[str, Any]]] = [
+        (problem, pb.UE(), {"trials": 1}),
+        (problem, pb.UE(), {"trials": 2}),
+        (problem, pb.UE(alpha=0.5), {"trials": 1}),
+        (pb.problems.random_arms(d=9), pb.UE(), {"trials": 1}),
+    ]
+    for _ in range(2):
+        assert [get(*two, **size) for *two, size in questions] == [1, 2, 3, 4]
+    damaged = min(tmp_path.iterdir())
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    assert sum(get(*two, **size) == 5 for *two, size in questions) == 1
+    monkeypatch.setattr(kept, "sources", lambda: "changed")
+    assert get(problem, pb.UE(), trials=1) == 6
+    Kept(tmp_path).forget()
+    assert get(problem, pb.UE(), trials=1) == 7
+    assert Kept(None).get(problem, pb.UE(), {}, lambda: {"new": True}) == {"new": True}
 
 
 def test_an_exponent_is_that_of_the_worst_mean() -> None:

@@ -91,10 +91,10 @@ def test_every_public_name_is_found_before_it_is_loaded() -> None:
 def test_a_second_process_finds_its_kernels_on_disk() -> None:
     code = """
 import numpy as np, projbandits as pb
-from projbandits.simulation.kernels.ellipsoid import LOOPS
 from projbandits.simulation.kernels.event_loop import events
+from projbandits.simulation.kernels.optimistic_events import optimistic_events
 pb.simulate(pb.problems.random_arms(), [pb.GENTRY(), pb.UE()], trials=1, horizon=5, progress=False)
-for kernel in (LOOPS["optimistic"]["finite"], events):
+for kernel in (optimistic_events, events):
     print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()))
 """
     outputs = [

@@ -11,10 +11,12 @@ import projbandits as pb
 from projbandits.problems import Bernoulli, Problem, Uniform
 from projbandits.strategies import LinearStrategy
 from tests.everyone import everyone
+from tests.sets import PRISM, vast
 
 SETTING_A = pb.problems.random_arms(d=4, arms=8, u=2)
 PAIR = [pb.GENTRY(), pb.UE()]
 GREEDY = [pb.GENTRY(), pb.CURSE(alpha=0.5), pb.REGRET(alpha=2.0, schedule="smooth")]
+OPTIMISTIC = [pb.UE(), pb.ProjectedUE(alpha=0.3)]
 FORMS: list[LinearStrategy] = [
     pb.GENTRY(),
     pb.CURSE(alpha=0.3, basis="first"),
@@ -59,6 +61,8 @@ CONVEX: dict[str, Problem] = {
     "ball-centred": given(pb.Ball(3, center=[1.0, 2.0, 0.0]), noise=Uniform()),
     "ellipsoid": given(pb.Ellipsoid([[2.0, 0.5, 0], [0.5, 1.0, 0], [0, 0, 4.0]], center=[1, 0, 0])),
     "box": given(pb.Box([-1.0, 0.0, -1.0], [1.0, 1.0, 2.0]), noise=Bernoulli()),
+    "polytope": given(pb.Polytope(*PRISM)),
+    "polytope-vast": given(vast(pb.Polytope(*PRISM))),
 }
 
 
@@ -70,7 +74,7 @@ def run(
 
 
 def same(one: pb.Result, other: pb.Result) -> bool:
-    names = ("regret", "return_regret", "best_share", "found_best")
+    names = ("regret", "return_regret", "best_share", "found_best", "pulls", "trial_numbers")
     return all(np.array_equal(getattr(one, n), getattr(other, n)) for n in names)
 
 

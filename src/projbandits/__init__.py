@@ -12,8 +12,10 @@ from projbandits._version import __version__
 if TYPE_CHECKING:
     from projbandits import arms, problems, schedules, strategies, theory
     from projbandits.arms import *  # noqa: F403
+    from projbandits.deciding import Decider, Decision
     from projbandits.estimator import ProjectedRidge
-    from projbandits.online import Decider, Decision, replay
+    from projbandits.evaluation import replay
+    from projbandits.features import Features
     from projbandits.results import Result
     from projbandits.ridge import Ridge
     from projbandits.simulation.simulate import simulate
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     __all__ = [
         "Decider",
         "Decision",
+        "Features",
         "ProjectedRidge",
         "Result",
         "Ridge",
@@ -46,8 +49,10 @@ _HOMES = {
     "strategies": None,
     "results": ("Result",),
     "simulation": ("simulate",),
-    "online": ("Decider", "Decision", "replay"),
+    "deciding": ("Decider", "Decision"),
+    "evaluation": ("replay",),
     "estimator": ("ProjectedRidge",),
+    "features": ("Features",),
 }
 """Which names are in which module; where it says none, the module's own `__all__` does."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from projbandits._cached import cached_property
 from projbandits._checks import Array, did_you_mean, integer, real_array
 from projbandits._linalg import orthonormal
 

@@ -1,4 +1,4 @@
-"""Conformance checks for strategies, problems and decision sets of your own.
+"""Conformance checks for strategies, problems, decision sets and stores of your own.
 
 Each returns nothing if all is well and raises an AssertionError that says what is not. The
 library's own parts pass them in its tests.
@@ -18,9 +18,12 @@ import numpy as np
 
 from projbandits._checks import Array
 from projbandits.arms import Arm, Box, DecisionSet, FiniteArms
+from projbandits.ledger.conformance import check_store
 from projbandits.problems import Problem, World
 from projbandits.strategies import Choice, Strategy
 from projbandits.subspace import Subspace
+
+__all__ = ["check_decision_set", "check_problem", "check_store", "check_strategy"]
 
 
 def check_strategy(
@@ -42,7 +45,7 @@ def check_strategy(
         What to check.
     sets : sequence of DecisionSet, optional
         Where to play; by default six random arms, six arms that span a plane of R^3 with one of
-        them twice, and a box.
+        them twice, and, unless its `same_arms` is true, a box.
     seed : int
         The seed of all randomness.
 
@@ -57,10 +60,10 @@ def check_strategy(
     assert " at 0x" not in repr(strategy), f"the label {strategy!r} names a memory address"
     rng = np.random.default_rng(seed)
     flat = np.column_stack([rng.uniform(-1, 1, size=(5, 2)), np.zeros(5)])
-    default = [
+    default: list[DecisionSet] = [
         FiniteArms(rng.uniform(-1, 1, size=(6, 3))),
         FiniteArms(np.vstack([flat, flat[:1]])),
-        Box(-np.ones(3), np.ones(3)),
+        *([] if getattr(strategy, "same_arms", False) else [Box(-np.ones(3), np.ones(3))]),
     ]
     for arms in default if sets is None else sets:
         theta = rng.uniform(-1, 1, size=arms.d)

@@ -13,7 +13,9 @@ from tests.commands import call, refused
 def test_theory_shows_the_constants_of_the_simulated_world() -> None:
     shown = call("theory", "random_arms", "--trial", "2", "--seed", "5", "--json").stdout
     values = {row["quantity"]: row["value"] for row in json.loads(shown)}
-    c = theory.constants(pb.problems.random_arms().world(stream(5, 2, "world")))
+    world = pb.problems.random_arms().world(stream(5, 2, "world"))
+    c = theory.constants(world)
+    assert values["asymptotic_constant"] == pytest.approx(theory.asymptotic_constant(world).value)
     assert values["gap"] == c.gap
     assert values["alpha_threshold"] == c.alpha_threshold
     assert values["alpha_exceeds"] is False

@@ -14,13 +14,13 @@ def test_reproduce_tells_the_verdicts_and_where_the_report_is(tmp_path: Path) ->
     done = call("reproduce", "fig-a", *SMALL, "--out", out, "--threads", "1")
     assert done.exit_code == 0
     rows = [line.split("\t") for line in done.stdout.splitlines()]
-    assert rows[0] == ["claim", "verdict", "text"]
-    assert {row[1] for row in rows[1:]} == {"undecided at this size"}
+    assert rows[0] == ["claim", "verdict", "tuned", "text"]
+    assert {row[1] for row in rows[1:]} == {"undecided"}
     assert done.stderr == f"report: {out / 'report.html'}\n"
     again = call("reproduce", "fig-a", *SMALL, "--out", out, "--json")
     records = json.loads(again.stdout, parse_constant=pytest.fail)
     assert [record["claim"] for record in records] == [row[0] for row in rows[1:]]
-    assert {"what", "value", "low", "high", "asked_for"} <= set(records[0]["numbers"][0])
+    assert {"reading", "what", "value", "low", "high", "asked_for"} <= set(records[0]["numbers"][0])
 
 
 def test_reproduce_refuses_what_it_cannot_run(

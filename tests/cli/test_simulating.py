@@ -13,6 +13,7 @@ import pytest
 
 import projbandits as pb
 from projbandits.simulation import workers
+from projbandits.simulation.pieces import Job
 from projbandits.simulation.store import Store
 from tests.commands import PLAN, SMALL, call, contents, refused
 
@@ -114,10 +115,10 @@ def test_with_too_little_disk_what_was_finished_stays(
     out = plan.parent / "out"
     keep = Store.keep
 
-    def full(self: Store, chunk: range, records: Any) -> None:
+    def full(self: Store, job: Job, records: Any) -> None:
         if list(out.glob("store/part-*")):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(out))
-        keep(self, chunk, records)
+        keep(self, job, records)
 
     with monkeypatch.context() as patch:
         patch.setattr(Store, "keep", full)
@@ -164,6 +165,21 @@ def test_compare_joins_the_summary_and_the_paired_differences() -> None:
     assert [better[name] for name in names] == row.tolist()
     assert [base[name] for name in names] == [None] * 4
     assert base["p90"] == result.summary()["p90"].iloc[1]
+
+
+def test_compare_keeps_its_trials_and_may_ask_for_more_of_them(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    small = ["compare", "random_arms(d=4, u=2)", "GENTRY", "--horizon", "50", "--json"]
+    call(*small, "--trials", "20", "--out", out)
+    before = contents(out / "store")
+    grown = call(*small, "CURSE", "--trials", "30", "--out", out)
+    assert grown.stdout == call(*small, "CURSE", "--trials", "30").stdout
+    assert str(out / "regret.png") in grown.stderr
+    del before["manifest.json"]
+    assert before.items() < contents(out / "store").items()
+    assert pb.Result.load(out / "curves.parquet").trials == 30
+    said = refused(*small[:-1], "--trials", "30", "--seed", "1", "--out", out)
+    assert "holds another simulation: its seed is 0, not 1" in said
 
 
 def test_compare_refuses_what_it_cannot_run() -> None:

@@ -48,18 +48,31 @@ def test_while_modules_are_loaded(module: str) -> None:
     assert came_to == (130, "", "projbandits: stopped\n")
 
 
-def test_while_a_figure_is_drawn_in_a_callback_that_hides_it(tmp_path: Path) -> None:
-    code = """
+HIDING = """
+import weakref
 from projbandits.paper import reproduce
-import projbandits.paper.reproduce, weakref
-def image(figure, kind):
+def hiding(*_):
     class Part: pass
     part = Part()
     watch = weakref.ref(part, lambda _: strike())  # matplotlib has such callbacks
     del part
-    return b""
-sys.modules["projbandits.paper.reproduce"]._image = image
+    return {returned}
+import {module}
+sys.modules[{module!r}].{function} = hiding
 """
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "returned"),
+    [("drawing", "_image", 'b""'), ("reproduce", "render", '""')],
+    ids=["figure", "report"],  # drawn in a thread, written in the main one
+)
+def test_in_a_callback_that_hides_it(
+    tmp_path: Path, module: str, function: str, returned: str
+) -> None:
+    code = HIDING.format(
+        module=f"projbandits.paper.{module}", function=function, returned=returned
+    )
     size = ("--trials", "2", "--horizon", "5", "--out", str(tmp_path / "out"))
     came_to = child(code, RUN, arguments=("reproduce", "fig-a", *size))
     assert came_to == (130, "", "projbandits: stopped\n")

@@ -10,16 +10,17 @@ from typer.core import TyperGroup
 from projbandits._version import __version__
 from projbandits.cli import stopping
 from projbandits.cli.asking import list_names, theory
+from projbandits.cli.ledgers import ledger_app
 from projbandits.cli.reproducing import reproduce
 from projbandits.cli.simulating import compare, simulate
 from projbandits.cli.telling import in_one_line
 
 
 class Commands(TyperGroup):
-    """Commands whose errors are told in a line; `python -X dev` shows where they come from."""
+    """Commands that report errors in one line; `python -X dev` shows where they come from."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read what stands before the command; nothing at all asks for help."""
+        """Parse what precedes the command; without any arguments, show the help."""
         if not args:
             return super().parse_args(ctx, args)
         with in_one_line():
@@ -67,3 +68,4 @@ app.command()(simulate)
 app.command()(compare)
 app.command()(theory)
 app.command("list")(list_names)
+app.add_typer(ledger_app, name="ledger")

@@ -11,6 +11,7 @@ import typer
 from projbandits.cli import options
 
 if TYPE_CHECKING:
+    from projbandits.problems import World
     from projbandits.theory import Constants
 
 MEANINGS = {
@@ -22,23 +23,24 @@ MEANINGS = {
     "Z": "bound on |x|",
     "S": "|theta|",
     "noise": "vartheta, the noise's sub-Gaussian parameter",
-    "alpha_threshold": "what Theorem 1 asks GENTRY's alpha to exceed",
-    "alpha_exceeds": "{whether} alpha = {alpha:g} does",
+    "alpha_threshold": "what GENTRY's alpha must exceed in Theorem 1",
+    "alpha_exceeds": "{whether} alpha = {alpha:g} exceeds it",
+    "asymptotic_constant": "c(theta), the least constant of log n",
     "theorem_1": "|D| log n at n = {n:,}",
     "theorem_2": "max(k, sqrt d) n^(2/3) sqrt(log n) at n = {n:,}",
     "theorem_3": "d sqrt n at n = {n:,}, on a smooth set",
 }
 
 MOST_WORLDS = 1_000_000
-"""Quantiles need no more; each world takes about a millisecond."""
+"""Quantiles need no more; each world takes about ten milliseconds."""
 KINDS = ("problems", "strategies", "figures")
 
 
 def theory(
     problem: options.Problem,
-    trial: Annotated[int, typer.Option(help="Which world, as `simulate` counts them.")] = 0,
+    trial: Annotated[int, typer.Option(help="Which world, numbered as in `simulate`.")] = 0,
     trials: Annotated[
-        int, typer.Option(help="How many worlds from there on: more than one gives quantiles.")
+        int, typer.Option(help="How many worlds, from that one on; several give quantiles.")
     ] = 1,
     seed: options.Seed = 0,
     alpha: Annotated[float, typer.Option(help="GENTRY's alpha.")] = 1.0,
@@ -66,13 +68,13 @@ def theory(
     alpha, horizon = positive("alpha", alpha), integer("horizon", horizon, least=1)
     seed = integer("seed", seed, least=0, most=LARGEST_SEED)
     worlds = (source.world(stream(seed, i, "world")) for i in range(first, first + count))
-    rows = [_quantities(constants(world, basis), alpha, horizon) for world in worlds]
+    rows = [_quantities(world, constants(world, basis), alpha, horizon) for world in worlds]
     found = pd.DataFrame(rows)
     if count == 1:
         frame = pd.DataFrame({"value": rows[0]}, dtype=object)
     else:
         share = found.pop("alpha_exceeds").mean()
-        # Without interpolation, for which infinite values leave no room.
+        # No interpolation: infinite values would make it nan.
         frame = found.quantile([0.1, 0.5, 0.9], interpolation="lower").T
         frame.columns = pd.Index(["p10", "median", "p90"])
         frame.insert(0, "mean", found.mean())
@@ -86,7 +88,7 @@ def theory(
     show(frame, as_json=json, title=f"{where} of {source}")
 
 
-def _quantities(c: Constants, alpha: float, horizon: int) -> dict[str, Any]:
+def _quantities(world: World, c: Constants, alpha: float, horizon: int) -> dict[str, Any]:
     from projbandits import theory
 
     known = {
@@ -102,7 +104,11 @@ def _quantities(c: Constants, alpha: float, horizon: int) -> dict[str, Any]:
         "alpha_exceeds": alpha > c.alpha_threshold,
     }
     if math.isfinite(c.arms):
-        return {**known, "theorem_1": float(theory.theorem_1(horizon, int(c.arms)))}
+        return {
+            **known,
+            "asymptotic_constant": theory.asymptotic_constant(world).value,
+            "theorem_1": float(theory.theorem_1(horizon, int(c.arms))),
+        }
     return {
         **known,
         "theorem_2": float(theory.theorem_2(horizon, c.k, c.d)),

@@ -12,7 +12,7 @@ Horizon = Annotated[int, typer.Option(help="How many steps in each world.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.")]
 Engine = Annotated[str, typer.Option(help="auto, events, compiled or reference.")]
 Threads = Annotated[
-    int | None, typer.Option(help="How many threads of this machine.", show_default="all cores")
+    int | None, typer.Option(help="How many threads to use.", show_default="all cores")
 ]
 Cluster = Annotated[
     str | None,

@@ -1,4 +1,4 @@
-"""Tables as they are printed: for eyes on a terminal, for programs elsewhere."""
+"""How tables are printed: for readers on a terminal, for programs elsewhere."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SHARES = ("found_best", "better")
-"""Columns that a reader takes in as percentages."""
+"""Columns that are shown as percentages."""
 
 
 def show(frame: pd.DataFrame, *, as_json: bool, title: str = "") -> None:
-    """Print a table with its index: JSON, a rich table, or columns between tabs.
+    """Print a table with its index: JSON, a rich table, or tab-separated columns.
 
-    Only the rich table rounds, and writes an interval behind its mean; the others carry every
-    digit. What is missing is left empty; JSON has null for it, and for what is infinite.
+    Only the rich table rounds numbers and puts an interval after its mean; the other forms carry
+    every digit. Missing values are left empty; in JSON they are null, and so are infinite ones.
     """
     from rich.console import Console
 
@@ -34,7 +34,7 @@ def show(frame: pd.DataFrame, *, as_json: bool, title: str = "") -> None:
 
 
 def number(value: Any, *, share: bool = False) -> str:
-    """Return a value in few characters.
+    """Return a value in a few characters.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def _print(console: Console, frame: pd.DataFrame, title: str) -> None:
         table.add_row(*map(Text, row))
     if title:
         console.print(Text(title, style="bold"))
-    # On a narrow terminal lines run over: a number cut short would be another number.
+    # On a narrow terminal lines wrap: a truncated number would be a different number.
     console.width = max(console.width, needed)
     console.print(table)
 
@@ -88,7 +88,7 @@ def _print(console: Console, frame: pd.DataFrame, title: str) -> None:
 def _columns(frame: pd.DataFrame) -> dict[str, tuple[list[str], bool]]:
     """Return, for each heading, the cells as text and whether they are numbers.
 
-    The ends of an interval are written behind what they enclose.
+    The ends of an interval follow the value that they enclose.
     """
     columns: dict[str, tuple[list[str], bool]] = {}
     lows: list[str] = []

@@ -32,14 +32,14 @@ def reproduce(
         Path | None, typer.Option(help="Where to write.", show_default="out, or out-quick")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A small size, to see how it goes within seconds.")
+        bool, typer.Option("--quick", help="A small size that takes seconds.")
     ] = False,
     json: options.Json = False,
 ) -> None:
     """Run the paper's experiments, draw its figures, and say which of its claims hold.
 
-    Everything goes to a folder, with report.html as the place to start. Stopped for whatever
-    reason, the same command continues. A folder that holds another run is refused.
+    Everything goes to a folder, with report.html as the place to start. If the run is stopped
+    for any reason, the same command continues it. A folder that holds another run is refused.
     """
     import pandas as pd
 
@@ -53,8 +53,11 @@ def reproduce(
     folder = Path("out-quick" if quick else "out") if out is None else out
     with workers(threads, cluster) as executor:
         done = run(figures or (), **size, seed=seed, out=folder, executor=executor)
-    rows = [(claim.name, verdict.outcome, claim.text) for claim, verdict in done.verdicts.items()]
-    frame = pd.DataFrame(rows, columns=["claim", "verdict", "text"]).set_index("claim")
+    rows = [
+        (claim.name, verdict.outcome, verdict.tuned, claim.text)
+        for claim, verdict in done.verdicts.items()
+    ]
+    frame = pd.DataFrame(rows, columns=["claim", "verdict", "tuned", "text"]).set_index("claim")
     if json:
         numbers: list[Any] = [_numbers(verdict) for verdict in done.verdicts.values()]
         frame = frame.assign(numbers=numbers)
@@ -63,9 +66,10 @@ def reproduce(
 
 
 def _numbers(verdict: Verdict) -> list[dict[str, str | float | None]]:
-    """Return what is behind a verdict; what is unknown is null in JSON."""
+    """Return the numbers behind a verdict; unknown ones are null in JSON."""
     return [
-        {"what": c.what, "asked_for": c.demand, "verdict": c.outcome}
+        {"reading": reading.name, "what": c.what, "asked_for": c.demand, "verdict": c.outcome}
         | {k: v if math.isfinite(v) else None for k, v in c.estimate._asdict().items()}
-        for c in verdict.conditions
+        for reading in verdict.readings
+        for c in reading.conditions
     ]

@@ -1,4 +1,4 @@
-"""The commands that simulate: a plan from a file, and a comparison on the spot."""
+"""The commands that simulate: a plan from a file, or a comparison typed in."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def simulate(
     cluster: options.Cluster = None,
     json: options.Json = False,
 ) -> None:
-    """Run the strategies of a TOML file and write table, curves and figure to a folder.
+    """Run the strategies of a TOML file and write a table, curves and a figure to a folder.
 
-    The folder also keeps the trials that are finished: stopped for whatever reason, the same
-    command continues. A folder that holds anything else is refused.
+    The folder also keeps finished trials: if the run is stopped for any reason, the same command
+    continues it. A folder that holds anything else is refused.
     """
     from projbandits import specs
     from projbandits.cli.output import show
@@ -51,8 +51,7 @@ def simulate(
         )
     written = write(result, folder)
     show(result.summary(), as_json=json, title=_title(result))
-    for path in written:
-        typer.echo(f"wrote {path}", err=True)
+    tell_written(written)
 
 
 def compare(
@@ -68,6 +67,9 @@ def compare(
         typer.Option(help="The strategy to compare with.", show_default="the first"),
     ] = None,
     engine: options.Engine = "auto",
+    out: Annotated[
+        Path | None, typer.Option(help="Keep the trials in this folder.", show_default="nowhere")
+    ] = None,
     threads: options.Threads = None,
     cluster: options.Cluster = None,
     json: options.Json = False,
@@ -76,6 +78,10 @@ def compare(
 
     The difference is the strategy's projection regret minus the baseline's, with its paired 95 %
     interval; better is the share of the worlds in which the strategy has the lower regret.
+
+    With --out the folder keeps the finished trials, table, curves and figure: stopped for whatever
+    reason, the same command continues. Raise --trials or add strategies, and only what is missing
+    is run.
     """
     from projbandits import specs
     from projbandits._checks import one_of
@@ -87,22 +93,29 @@ def compare(
     chosen = [specs.strategy(text) for text in strategies]
     base = chosen[0] if baseline is None else specs.strategy(baseline)
     one_of("baseline", repr(base), [repr(strategy) for strategy in chosen])
-    size: dict[str, Any] = {"trials": trials, "horizon": horizon, "seed": seed}
+    size: dict[str, Any] = {"trials": trials, "horizon": horizon, "seed": seed, "engine": engine}
+    if out is not None:
+        check_folder(out)
+        size["store"] = out / STORE
     try:
         with workers(threads, cluster) as executor:
-            result = run(world_source, chosen, **size, engine=engine, executor=executor)
+            result = run(world_source, chosen, **size, executor=executor)
     except KeyboardInterrupt:
+        if out is not None:
+            raise
         raise KeyboardInterrupt(
-            "stopped, nothing was kept: projbandits simulate can be continued"
+            "stopped, nothing was kept: with --out FOLDER it can be continued"
         ) from None
+    written = [] if out is None else write(result, out)
     differences = result.paired(repr(base))
     differences = differences.rename(columns={"low": "difference_low", "high": "difference_high"})
     frame = result.summary().drop(columns=["return_regret", "engine"]).join(differences)
     show(frame, as_json=json, title=f"{_title(result)}, against {base}")
+    tell_written(written)
 
 
 def check_folder(folder: Path) -> None:
-    """Make the folder of a run; refuse one that holds other things or cannot be written to."""
+    """Make the folder of a run; refuse one that holds anything else or cannot be written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         names = {path.name for path in folder.iterdir()}
@@ -120,7 +133,7 @@ def check_folder(folder: Path) -> None:
 
 
 def write(result: Result, folder: Path) -> list[Path]:
-    """Write table, curves and figure; each file appears whole or not at all."""
+    """Write the table, curves and figure; each file appears whole or not at all."""
     from projbandits import plots
     from projbandits._files import whole
 
@@ -135,6 +148,12 @@ def write(result: Result, folder: Path) -> list[Path]:
         with whole(folder / name) as part:
             make(part)
     return [folder / name for name in ("curves.parquet", *makers)]
+
+
+def tell_written(paths: list[Path]) -> None:
+    """Say which files were written."""
+    for path in paths:
+        typer.echo(f"wrote {path}", err=True)
 
 
 def _title(result: Result) -> str:

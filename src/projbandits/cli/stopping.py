@@ -1,9 +1,9 @@
 """Ctrl-C: one line and exit code 130, whatever the process is doing.
 
-While a command works, Ctrl-C raises KeyboardInterrupt, so that what is open is closed and what is
-kept is told. But an exception can be lost: in a destructor or a callback of a library, or where a
-thread that compiles is waited for. So it is given some time only. Ending at once is safe at any
-moment, as every file appears whole or not at all.
+While a command runs, Ctrl-C raises KeyboardInterrupt, so that files are closed and the user learns
+what was kept. But an exception can be lost: in a destructor, in a library's callback, or while
+waiting for a thread that compiles. So it gets only a limited time. Ending at once is always safe,
+because every file appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 
 CODE = 130
 PATIENCE = 2.0
-"""How many seconds the closing of a command may take."""
+"""How many seconds a command may take to close."""
 
 _asked = threading.Event()
 _telling = threading.Lock()
 
 
 def listen() -> None:
-    """End this process with one line at Ctrl-C, except where a shell has it ignored."""
+    """End this process with one line at Ctrl-C, unless the shell has it ignored."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
         sys.unraisablehook = _lost
@@ -47,7 +47,7 @@ def raising() -> Iterator[None]:
 
 
 def tell(line: str) -> None:
-    """Write the one line of a command that was stopped, unless it has been written.
+    """Write the one line of a command that was stopped, unless it has been written already.
 
     Not through sys.stderr, which may be in the middle of writing something else.
     """
@@ -72,7 +72,7 @@ def _end(*_: Any) -> None:
 
 
 def _lost(exception: Any) -> None:
-    """Take up what Python would print and forget: an exception in a destructor or a callback."""
+    """Handle what Python would only print: an exception in a destructor or a callback."""
     if _asked.is_set():
         _end()
     sys.__unraisablehook__(exception)

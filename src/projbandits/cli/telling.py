@@ -1,4 +1,4 @@
-"""Errors and warnings as a user of a terminal reads them: one line, and an exit code."""
+"""Errors and warnings as the terminal shows them: one line and an exit code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST = 270
 def in_one_line() -> Iterator[None]:
     """Turn what the library raises into a message and an exit code, and warnings into messages.
 
-    What is raised for other reasons is a fault of the program, and passes.
+    Anything else is a bug in the program and passes through.
     """
     with warnings.catch_warnings():
         warnings.showwarning = _warned
@@ -56,7 +56,7 @@ def in_one_line() -> Iterator[None]:
 
 
 def one_line(message: str) -> str:
-    r"""Return a message that fits a line; what is cut is the middle.
+    r"""Return a message that fits on one line; if it is too long, its middle is cut.
 
     Examples
     --------

@@ -1,0 +1,1 @@
+"""Accounts of what was decided: `explain` one decision, `audit` all of them."""

@@ -1,0 +1,150 @@
+"""Why an arm was chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from projbandits._checks import Array
+from projbandits.accounts.protected import feature_names
+from projbandits.arms import DecisionSet, FiniteArms
+from projbandits.deciding import offers
+from projbandits.deciding.decision import Decision, Grounds
+from projbandits.deciding.probabilities import probabilities
+from projbandits.ledger.fold import Known
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+OWN = ("counted", "ignored", "probability", "chosen")
+"""What an explanation's table has beside the features."""
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """The scores behind a decision, and its reason in words.
+
+    Parameters
+    ----------
+    reason : str
+        Best guess or exploration, and with which probability.
+    table : DataFrame
+        A row for each arm on offer: its features, `counted` and `ignored`, the two parts of its
+        estimated return, the `probability` with which it would be chosen, and whether it was
+        `chosen`. Where a feature has one of these names, features are called x[...]. Of an
+        infinite set, only the chosen arm and the best guess have rows.
+    """
+
+    reason: str
+    table: pd.DataFrame
+
+    def __str__(self) -> str:
+        return f"{self.reason}\n{self.table.to_string(float_format='{:.4g}'.format)}"
+
+
+def explain(known: Known, decision: Decision, arms: Any) -> Explanation:
+    """Return the explanation of a decision; `arms` are what was offered, where not kept."""
+    import pandas as pd
+
+    grounds = decision.grounds
+    if grounds is None:
+        raise ValueError(
+            f"what decision {decision.id!r} rested on was not kept: explain the Decision that ask "
+            "returned, or keep a log"
+        )
+    if arms is not None:
+        penalty = known.state.ridge.penalty
+        offered, _ = offers.read("arms", arms, known.subspace, known.columns, penalty)
+        grounds = grounds._replace(arms=_left(decision, grounds, offered))
+    if grounds.arms is None:
+        what = "in an infinite set" if decision.index is None else "among too many arms to keep"
+        raise ValueError(
+            f"decision {decision.id!r} was made {what}, which is not in the log: pass what was on "
+            "offer again, as explain(decision, arms=...)"
+        )
+    X, labels, chosen, best, stated = _rows(decision, grounds, grounds.arms)
+    counted = np.einsum("ij,j->i", X, grounds.strategy.aim(grounds.state))
+    total = np.einsum("ij,j->i", X, grounds.state.ridge.theta)
+    names = feature_names(grounds.columns, X.shape[1])
+    if set(names) & set(OWN):
+        names = [f"x[{name}]" for name in names]
+    table = pd.DataFrame(X, columns=list(names), index=pd.Index(labels, name="arm"))
+    table["counted"], table["ignored"] = counted, total - counted
+    table["probability"] = stated
+    table["chosen"] = np.arange(len(X)) == chosen
+    return Explanation(_reason(decision, grounds, counted, labels, chosen, best), table)
+
+
+def _left(decision: Decision, grounds: Grounds, offered: DecisionSet) -> DecisionSet:
+    """Return the arms on offer to this choice, of all that were offered to its call."""
+    wrong = ValueError(
+        f"arms must be what was on offer to decision {decision.id!r}, in the same order, got others"
+    )
+    x, index = decision.arm, decision.index
+    if not isinstance(offered, FiniteArms):
+        if index is not None or not offered.contains(x, 1e-6):
+            raise wrong
+        return offered
+    if index is None or index >= offered.size or (offered.vectors[index] != x).any():
+        raise wrong
+    if offered.size <= max(grounds.taken, default=-1):
+        raise wrong
+    left = offers.Offer(offered.vectors, grounds.columns).without(grounds.taken)[0]
+    kept = grounds.arms
+    if isinstance(kept, FiniteArms) and not np.array_equal(left.vectors, kept.vectors):
+        raise wrong
+    return left
+
+
+def _rows(
+    decision: Decision, grounds: Grounds, arms: DecisionSet
+) -> tuple[Array, list[Any], int, int, Any]:
+    """Return the arms to show and their labels, choice and best guess, and probabilities."""
+    best = arms.best(grounds.strategy.aim(grounds.state))
+    if not isinstance(arms, FiniteArms) or decision.index is None or best.index is None:
+        X = np.array([decision.arm, best.x])
+        same = bool((decision.arm == best.x).all())
+        return X, ["chosen", "best guess"], 0, 1 - same, [decision.propensity, np.nan]
+    rows = grounds.rows(arms.size)
+    chosen = grounds.position(decision.index)
+    stated = probabilities(grounds.strategy, grounds.state, arms)
+    if stated is None:
+        stated = np.full(arms.size, np.nan)
+        stated[chosen] = decision.propensity
+    return arms.vectors, rows.tolist(), chosen, best.index, stated
+
+
+def _reason(
+    decision: Decision, grounds: Grounds, counted: Array, labels: list[Any], chosen: int, best: int
+) -> str:
+    finite = decision.index is not None
+    mine, other = ("arm {}", "arm {}") if finite else ("this point", "another point")
+    mine, other = mine.format(labels[chosen]), other.format(labels[best])
+    what = "the projection reward" if grounds.strategy.aims_at == "projection" else "the return"
+    chance = (
+        "its probability is unknown"
+        if np.isnan(decision.propensity)
+        else f"it had probability {decision.propensity:.4g}"
+    )
+    if not grounds.strategy.aim(grounds.state).any() or (finite and len(set(counted)) == 1):
+        tie = f"all estimates of {what} tie at {counted[chosen]:.4g}"
+        kind = (
+            f"best guess: {tie}, and {mine} comes first"
+            if chosen == best
+            else f"exploration: {tie}, so {mine} was chosen to learn from"
+        )
+        return f"{kind}; {chance}"
+    if chosen == best:
+        ties = int((counted == counted[best]).sum()) if finite else 1
+        first = f", first of {ties} that tie" if ties > 1 else ""
+        return (
+            f"best guess: {mine} has the highest estimate of {what}, {counted[chosen]:.4g}"
+            f"{first}; {chance}"
+        )
+    return (
+        f"exploration: {mine} was chosen to learn from, with an estimate of {what} of "
+        f"{counted[chosen]:.4g}; {chance}. The best guess was {other}, with {counted[best]:.4g}"
+    )

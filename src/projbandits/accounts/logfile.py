@@ -1,0 +1,230 @@
+"""The Parquet file of a log: written and read piece by piece, and believed in nothing.
+
+A file is read only if it has a log's columns and is not too large, and each decision in it is
+checked before it is used.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from projbandits._checks import Array, real
+from projbandits._files import whole
+from projbandits.accounts.footer import declared
+from projbandits.accounts.logtable import ABOUT, TIME
+from projbandits.deciding.decision import MOST, Decision, Grounds, check_sound
+from projbandits.deciding.limits import LARGEST_ENTRY, check_estimate, check_reward
+from projbandits.deciding.offers import Offer
+from projbandits.deciding.readings import Account
+from projbandits.ledger.fold import Known
+from projbandits.ledger.protocol import CHUNK
+from projbandits.ridge import Ridge
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CELL = 100
+"""About how many bytes a cell of a table takes beside its numbers."""
+
+COLUMNS = {
+    "id": "text",
+    "step": "count",
+    "asked": "time",
+    "told": "time",
+    "told_after": "count",
+    "index": "count",
+    "propensity": "number",
+    "reward": "number",
+    "estimate": "number",
+    "standard_error": "number",
+    "position": "count",
+    "taken": "numbers",
+    "offered": "numbers",
+    "probabilities": "numbers",
+    "observations": "count",
+    "belief": "numbers",
+}
+"""What a log has beside its features, x[...]."""
+
+LATER = {"known": "count", "told_at": "count", "meta": "text", "ledger": "text"}
+"""What logs of earlier versions lack."""
+
+
+def _types() -> dict[str, Any]:
+    import pyarrow as pa
+
+    return {
+        "text": pa.string(),
+        "count": pa.int64(),
+        "time": pa.timestamp("us", tz="UTC"),
+        "number": pa.float64(),
+        "numbers": pa.list_(pa.float64()),
+    }
+
+
+def write(target: Path, tables: Iterable[pd.DataFrame], about: str) -> int:
+    """Write tables one after another to one Parquet file, and return how many rows it has."""
+    with whole(target) as part, open(part, "wb") as file:
+        return _write(file, tables, about)
+
+
+def content(tables: Iterable[pd.DataFrame], about: str) -> bytes:
+    """Return the content of such a file."""
+    sink = io.BytesIO()
+    _write(sink, tables, about)
+    return sink.getvalue()
+
+
+def _write(file: Any, tables: Iterable[pd.DataFrame], about: str) -> int:
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
+    types, kinds, rows, writer = _types(), {**COLUMNS, **LATER}, 0, None
+    for table in tables:
+        if writer is None:
+            fields = [(name, types[kinds.get(name, "number")]) for name in table.columns]
+            # Where pandas keeps and finds a table's attrs.
+            attrs = {b"PANDAS_ATTRS": json.dumps({ABOUT: about}).encode()}
+            writer = pq.ParquetWriter(file, pa.schema(fields, metadata=attrs))
+        arrow = pa.Table.from_pandas(table, schema=writer.schema, preserve_index=False)
+        writer.write_table(arrow)
+        rows += len(table)
+    if writer is not None:
+        writer.close()
+    return rows
+
+
+def tables(source: str | bytes, d: int, largest: float) -> Iterator[pd.DataFrame]:
+    """Yield the log of a decider with d features piece by piece, from a local file or its content.
+
+    A file that would take more than `largest` bytes in memory is refused: a few bytes can say
+    that a value comes again a billion times.
+    """
+    if isinstance(source, bytes):
+        yield from _pieces(io.BytesIO(source), d, largest)
+        return
+    if not Path(source).is_file():
+        raise FileNotFoundError(f"the log needs the file {source!r}, which is not there")
+    with open(source, "rb") as file:
+        pieces = _pieces(file, d, largest)
+        while True:
+            with named(source):
+                piece = next(pieces, None)
+            if piece is None:
+                return
+            yield piece
+
+
+@contextmanager
+def named(source: str | bytes) -> Iterator[None]:
+    """Put the name of a file before what its content is found to lack."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
+        if isinstance(source, bytes):
+            raise
+        raise ValueError(f"{source!r} must be a log that spill wrote: {error}") from error
+
+
+def _pieces(file: Any, d: int, largest: float) -> Iterator[pd.DataFrame]:
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
+    types, kinds = _types(), {**COLUMNS, **LATER}
+    rows, values, size = declared(file)
+    size = max(size, 8 * values) + CELL * rows * (len(COLUMNS) + d)
+    if size > largest:
+        raise ValueError(
+            f"it would take some {float(size):.2g} bytes of memory, more than {largest:.2g}: if it "
+            "is yours, pass Decider.load(path, largest=...)"
+        )
+    try:
+        stored = pq.ParquetFile(file)
+        names = stored.schema_arrow.names
+        features = [name for name in names if name not in kinds]
+        if not all(name.startswith("x[") for name in features) or len(features) != d:
+            raise ValueError(f"it must have {d} features x[...], got {features}")
+        if len(set(names)) != len(names) or not {*COLUMNS} <= {*names}:
+            raise ValueError(f"it must have the columns {[*COLUMNS]}, got {names}")
+        schema = pa.schema([(name, types[kinds.get(name, "number")]) for name in names])
+        for batch in stored.iter_batches(CHUNK):
+            table = pa.Table.from_batches([batch])
+            table.validate(full=True)
+            table = table.cast(schema)
+            for name, kind in COLUMNS.items():
+                if kind in ("text", "count") and table[name].null_count:
+                    raise ValueError(f"its {name} must not be missing")
+            # What the file says of pandas is not asked for.
+            frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+            yield _completed(frame).astype({"id": object, "asked": TIME, "told": TIME})
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"it cannot be read as Parquet, {error}") from error
+
+
+def _completed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with the columns that earlier versions did not write."""
+    for name, kind in LATER.items():
+        if kind == "count" and name not in frame:
+            frame[name] = -1
+        elif kind == "text":
+            given = [*frame[name]] if name in frame else [None] * len(frame)
+            texts = [text if isinstance(text, str) else None for text in given]
+            frame[name] = np.array(texts, dtype=object)
+    return frame
+
+
+def accounts(table: pd.DataFrame, known: Known) -> list[Account]:
+    """Return the decisions in a log, or raise if one cannot be used."""
+    features = [name for name in table.columns if name.startswith("x[")]
+    arms = table[features].to_numpy(dtype=np.float64)
+    return [_account(x, row, known) for x, row in zip(arms, table.to_dict("records"), strict=True)]
+
+
+def _account(x: Array, row: dict[Any, Any], known: Known) -> Account:
+    d, penalty, offered = len(x), known.state.ridge.penalty, row["offered"]
+    steps = known.state.step - 1
+    factor = np.asarray(row["belief"], dtype=np.float64).reshape(d + 1, d + 1)
+    ridge = Ridge(penalty, int(row["observations"]), factor)
+    if ridge.n > MOST:
+        raise ValueError(f"decision {row['id']!r} has no sound observations")
+    check_estimate(factor, ridge.n, penalty)
+    # Sets that are infinite are not in the log.
+    vectors = None if offered is None else np.asarray(offered, dtype=np.float64)
+    grounds = Grounds(
+        known.strategy,
+        known.state._replace(step=int(row["step"]), ridge=ridge),
+        None if vectors is None else Offer(vectors.reshape(-1, d), known.columns),
+        tuple(int(taken) for taken in row["taken"]),
+        known.columns,
+    )
+    x.flags.writeable = False
+    decision = Decision(
+        row["id"],
+        None if row["index"] < 0 else int(row["index"]),
+        x,
+        row["propensity"],
+        row["estimate"],
+        row["standard_error"],
+        int(row["step"]),
+        row["asked"].timestamp(),
+        None,
+        row["meta"],
+        grounds,
+    )
+    check_sound(decision, LARGEST_ENTRY * math.sqrt(penalty), steps)
+    after, reward, told = int(row["told_after"]), row["reward"], np.nan
+    if after > steps:
+        raise ValueError(f"decision {decision.id!r} has no sound told_after")
+    if after >= 0:
+        told = real(f"when {decision.id!r} was told", row["told"].timestamp())
+        name = f"the reward of {decision.id!r}"
+        check_reward(name, real(name, reward))
+    return Account(decision, reward, told, after, int(row["known"]), int(row["told_at"]))

@@ -1,0 +1,255 @@
+"""What a ledger promises, checked on one that is there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from projbandits._checks import Array
+from projbandits.deciding.readings import Reader
+from projbandits.ledger.fold import Known, advanced, learns_plainly
+from projbandits.ledger.happened import Believed, Decided, Event, Learnt, Merged, Outcome
+from projbandits.ledger.protocol import Held, Ledger
+from projbandits.strategies import LinearStrategy
+
+TOLERANCE = 1e-8
+"""How far a belief may be from the ridge solution of the outcomes in its ledger."""
+
+SHOWN = 3
+"""How many ids a finding names."""
+
+
+class Finding(NamedTuple):
+    """What was found about one promise.
+
+    Parameters
+    ----------
+    promise : str
+        What is promised.
+    kept : bool or None
+        Whether it is kept; None where that cannot be told.
+    found : str
+        The figures.
+    """
+
+    promise: str
+    kept: bool | None
+    found: str
+
+
+def check_promises(
+    ledger: Ledger,
+    given: Iterable[LinearStrategy] = (),
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Finding]:
+    """Return what is found about the promises of a ledger.
+
+    Every event is read and every decision is decided again, some thousands at a time.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        What to check.
+    given : iterable of LinearStrategy
+        Strategies that the ledger can only name.
+    progress : callable
+        Called with the number of events done and of all.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> from projbandits.accounts.promises import check_promises
+    >>> from projbandits.ledger.memory_store import MemoryStore
+    >>> store, U = MemoryStore(), pb.Subspace.coordinates([0], d=2)
+    >>> decider = pb.Decider(pb.GENTRY(), subspace=U, store=store, name="films", seed=0)
+    >>> decider.tell(decider.ask([[1.0, 0.0], [0.5, 1.0]]).id, 1.0)
+    >>> for finding in check_promises(store.open("films")):
+    ...     print(finding.promise, "|", finding.found)
+    nothing is missing | 4 events at positions 1 to 4, in order
+    nothing counts twice | 1 decisions with 1 ids, 1 of them told, none twice
+    the belief is that of the outcomes | 1 observations, theta within ... of the ridge solution
+    every decision can be made again | 1 decided again, 1 the same
+    nobody shares randomness or forgets | 1 random streams in 1 sessions, each used once
+    """
+    given = [*given]
+    last = ledger.last()
+    tally = _Tally()
+    for chunk in ledger.read(ledger.base, last):
+        for position, event, _, _ in chunk:
+            tally.add(position, event)
+        progress(chunk[-1].position, 2 * last)
+    known = advanced(ledger, None, last, given)
+    sums, again = _Sums(known, tally.others), _Again(Reader(ledger, given))
+    for some in ledger.decisions():
+        some = [held for held in some if held.position <= last]
+        for held in some:
+            sums.add(held)
+        again.add(some)
+        progress(last + min(some[-1].position if some else last, last), 2 * last)
+    return [
+        tally.missing(ledger.base, last),
+        tally.twice(),
+        sums.finding(known),
+        again.finding(),
+        tally.sessions(),
+    ]
+
+
+class _Tally:
+    """Counts what is in a ledger, event by event."""
+
+    def __init__(self) -> None:
+        self.events = self.gaps = self.decisions = self.forgot = 0
+        self.ids = dict[str, int]()
+        self.told = dict[str, int]()
+        self.twice_told = self.unknown = 0
+        self.streams = set[tuple[int, int]]()
+        self.seen = dict[int, int]()
+        self.shared = 0
+        self.others = list[Event]()
+        self._last: int | None = None
+
+    def add(self, position: int, event: Event) -> None:
+        self.events += 1
+        self.gaps += self._last is not None and position != self._last + 1
+        self._last = position
+        if isinstance(event, Decided):
+            self.decisions += 1
+            self.ids[event.id] = self.ids.get(event.id, 0) + 1
+            if event.session >= 0:
+                stream = event.session, event.draw
+                self.shared += stream in self.streams
+                self.streams.add(stream)
+                # A process sees what it saw before, and nothing from the future.
+                before = self.seen.get(event.session, 0)
+                self.forgot += not (event.known < position)
+                self.seen[event.session] = max(before, event.known)
+        elif isinstance(event, Outcome):
+            self.unknown += event.id not in self.ids
+            if type(event).__name__ == "Told":
+                self.told[event.id] = self.told.get(event.id, 0) + 1
+        elif isinstance(event, Learnt | Merged | Believed):
+            self.others.append(event)
+
+    def missing(self, base: int, last: int) -> Finding:
+        kept = self.gaps == 0 and self.events == last - base and (not self.unknown or base > 0)
+        found = f"{self.events} events at positions {base + 1} to {last}, in order"
+        if not kept:
+            found = (
+                f"{self.events} events up to position {last}: {self.gaps} gaps, "
+                f"{self.unknown} outcomes of unknown decisions"
+            )
+        return Finding("nothing is missing", kept, found)
+
+    def twice(self) -> Finding:
+        again = [id for counts in (self.ids, self.told) for id, n in counts.items() if n > 1]
+        found = (
+            f"{self.decisions} decisions with {len(self.ids)} ids, {len(self.told)} of them told"
+        )
+        return Finding(
+            "nothing counts twice", not again, f"{found}, {_named(again) or 'none'} twice"
+        )
+
+    def sessions(self) -> Finding:
+        found = f"{len(self.streams)} random streams in {len(self.seen)} sessions, each used once"
+        if self.shared or self.forgot:
+            found = (
+                f"{self.shared} random streams used again, {self.forgot} decisions ahead of time"
+            )
+        return Finding("nobody shares randomness or forgets", not self.shared + self.forgot, found)
+
+
+class _Sums:
+    """Adds up observations, apart from the library's own fold, and solves for theta."""
+
+    def __init__(self, known: Known, events: Iterable[Event]) -> None:
+        d = known.subspace.ambient
+        self.n, self._factor = 0, np.zeros((0, d + 1))
+        self._rows = list[Array]()
+        self._project = known.state.projection if _on_projections(known) else None
+        for event in events:
+            if isinstance(event, Believed):
+                self.n, self._factor, self._rows = event.n, np.array(event.factor), []
+                continue
+            assert isinstance(event, Learnt | Merged)
+            for x, reward in zip(event.X, event.rewards, strict=True):
+                self._observe(x, reward)
+            if isinstance(event, Merged) and event.factor is not None:
+                self.n += event.n
+                self._rows.extend(event.factor)
+
+    def add(self, held: Held) -> None:
+        if held.reward is not None:
+            self._observe(held.arm, held.reward)
+
+    def _observe(self, x: Array, reward: float) -> None:
+        self.n += 1
+        kept = x if self._project is None else x @ self._project
+        self._rows.append(np.append(kept, reward))
+        if len(self._rows) >= 4096:
+            self._fold()
+
+    def _fold(self) -> None:
+        self._factor = np.asarray(np.linalg.qr(np.vstack([self._factor, *self._rows]), mode="r"))
+        self._rows = []
+
+    def finding(self, known: Known) -> Finding:
+        promise = "the belief is that of the outcomes"
+        ridge = known.state.ridge
+        if not learns_plainly(known.strategy):
+            return Finding(promise, None, f"{known.strategy!r} does not learn by a ridge alone")
+        self._fold()
+        X, r = self._factor[:, :-1], self._factor[:, -1]
+        penalty = math.sqrt(ridge.penalty) * np.eye(ridge.d)
+        padded = np.concatenate([r, np.zeros(ridge.d)])
+        direct = np.linalg.lstsq(np.vstack([X, penalty]), padded, rcond=None)[0]
+        away = float(np.abs(direct - ridge.theta).max() / max(1.0, np.abs(direct).max()))
+        found = f"{ridge.n} observations, theta within {away:.1e} of the ridge solution"
+        if ridge.n != self.n:
+            found += f"; the ledger has {self.n}"
+        return Finding(promise, bool(away <= TOLERANCE) and ridge.n == self.n, found)
+
+
+class _Again:
+    """Decides everything again."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.same, self.lost = 0, 0
+        self.others = list[str]()
+
+    def add(self, some: list[Held]) -> None:
+        # In the order of what was known, so that no belief is made twice.
+        for held in sorted(some, key=lambda held: held.decision.known):
+            event = held.decision
+            try:
+                choice = self._reader.again(held)
+            except ValueError:
+                self.lost += 1
+                continue
+            p, q = choice.probability, event.propensity
+            fits = choice.index == event.index and (p == q or (math.isnan(p) and math.isnan(q)))
+            if fits and choice.arm.x.tobytes() == held.arm.tobytes():
+                self.same += 1
+            else:
+                self.others.append(event.id)
+
+    def finding(self) -> Finding:
+        found = f"{self.same + len(self.others)} decided again, {self.same} the same"
+        if self.others:
+            found += f"; not {_named(self.others)}"
+        if self.lost:
+            found += f"; of {self.lost} the offer or the random stream was not kept"
+        return Finding("every decision can be made again", not self.others, found)
+
+
+def _on_projections(known: Known) -> bool:
+    return known.strategy.learns_on == "projection"
+
+
+def _named(ids: list[str]) -> str:
+    shown = ", ".join(map(repr, ids[:SHOWN]))
+    return f"{shown} and {len(ids) - SHOWN} more" if len(ids) > SHOWN else shown

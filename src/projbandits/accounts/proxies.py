@@ -1,0 +1,129 @@
+"""How much of what is protected the kept features still tell.
+
+Projection removes a direction, not a correlation. What is looked for here are linear relations and
+those with the squares of the kept features; products and steps can stand in unseen.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from projbandits._checks import Array
+from projbandits.accounts.protected import Protected, along, feature_names
+from projbandits.subspace import Subspace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PROXY = 0.1
+"""From this R^2 on, the kept features are said to carry information about a protected one."""
+
+MOST_ARMS = 20_000
+"""Of more distinct arms than this some are looked at, which tell the shares to about a percent."""
+
+ARMS_EACH = 2
+"""Distinct arms needed for each coefficient of a fit; with fewer nothing can be told."""
+
+
+def proxies(
+    offered: Array, subspace: Subspace, columns: tuple[str, ...] | None, protected: Protected
+) -> pd.DataFrame:
+    """Return, for each protected piece, how well the kept features predict it.
+
+    Shares of variance over the distinct arms, each arm predicted by a fit to the others: `r2` from
+    a linear fit, `r2_squares` from one with squares too, and `closest` is the kept feature that
+    predicts best alone, with `r2_closest`. A share is nan where there are too few distinct arms.
+    """
+    import pandas as pd
+
+    X = _some(offered)
+    names = feature_names(columns, X.shape[1])
+    kept = X @ subspace.matrix
+    if protected.whole:
+        places = [j for j, name in enumerate(names) if name not in protected.pieces]
+        names, kept = [names[j] for j in places], kept[:, places]
+    # Any scale will do, and one near 1 keeps squares from drowning what they are squares of.
+    size = kept.std(axis=0)
+    kept = (kept - kept.mean(axis=0)) / np.where(size > 0, size, 1.0)
+    pieces = [piece in protected.varied for piece in protected.pieces]
+    Y = np.array([along(v, X) for v in protected.pieces.values()]).reshape(len(pieces), len(X)).T
+    designs = [kept, _with_squares(kept), *(_with_squares(z[:, None]) for z in kept.T)]
+    shares = np.where(pieces, np.array([predicted(Z, Y) for Z in designs]), np.nan).T
+    rows = {}
+    for piece, (linear, squares, *alone) in zip(protected.pieces, shares, strict=True):
+        closest = None if np.isnan(alone).all() else int(np.nanargmax(alone))
+        rows[piece] = {
+            "r2": linear,
+            "r2_squares": squares,
+            "closest": None if closest is None else names[closest],
+            "r2_closest": np.nan if closest is None else alone[closest],
+            "arms": len(X),
+        }
+    shape = ["r2", "r2_squares", "closest", "r2_closest", "arms"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=shape)
+
+
+def predicted(Z: Array, Y: Array) -> Array:
+    """Return the share of each column's variance that Z predicts, leaving one row out (R^2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projbandits.accounts.proxies import predicted
+    >>> z = np.linspace(0.0, 1.0, 20)[:, None]
+    >>> predicted(z, 3 * z).round(6)
+    array([1.])
+    """
+    n = len(Y)
+    design = np.column_stack([np.ones(n), Z])
+    Q, R = np.linalg.qr(design)
+    turned, sizes, _ = np.linalg.svd(R, full_matrices=False)
+    Q = Q @ turned[:, sizes > 1e-9 * sizes[0]]
+    if n < ARMS_EACH * Q.shape[1] or n < 2:
+        return np.full(Y.shape[1], np.nan)
+    # Without row i the fit errs by its residual / (1 - leverage); an arm that alone decides a
+    # coefficient (leverage 1) cannot be predicted, and counts as if the mean were said of it.
+    mean_error = (Y - Y.mean(axis=0)) / (1 - 1 / n)
+    left = (1 - np.einsum("ij,ij->i", Q, Q))[:, None]
+    residual = Y - Q @ (Q.T @ Y)
+    error = np.where(left > 1e-9, residual / np.maximum(left, 1e-9), mean_error)
+    with np.errstate(
+        invalid="ignore", divide="ignore"
+    ):  # a column that never varies is looked at by nobody
+        shares: Array = 1 - (error**2).sum(axis=0) / (mean_error**2).sum(axis=0)
+    return np.maximum(0.0, shares)
+
+
+def _some(offered: Array) -> Array:
+    """Return the distinct arms, and of very many `MOST_ARMS` of them, evenly spread."""
+    import pandas as pd
+
+    if len(offered) > MOST_ARMS:
+        offered = offered[np.linspace(0, len(offered) - 1, MOST_ARMS).astype(np.int64)]
+    return pd.DataFrame(offered).drop_duplicates().to_numpy()
+
+
+def words(found: pd.DataFrame, protected: Protected) -> list[str]:
+    """Return what the user must be told of them."""
+    said = []
+    for name, row in found.loc[protected.varied].iterrows():
+        if np.isnan(row.r2):
+            said.append(
+                f"{row.arms} distinct arms are too few to tell whether the kept features stand in "
+                f"for {name!r}"
+            )
+        elif np.nanmax([row.r2, row.r2_squares]) >= PROXY:
+            squares = "" if np.isnan(row.r2_squares) else f"{row.r2_squares:.0%} with squares, "
+            said.append(
+                f"the kept features predict {row.r2:.0%} of the variance of {name!r} over "
+                f"{row.arms} distinct arms by a linear fit ({squares}{row.closest!r} alone "
+                f"{row.r2_closest:.0%}): projection removes a direction, not a correlation, so "
+                "decisions may still follow it"
+            )
+    return said
+
+
+def _with_squares(Z: Array) -> Array:
+    return np.column_stack([Z, Z**2])

@@ -1,0 +1,162 @@
+"""`projbandits ledger`: what is in a store, and whether it is sound."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from projbandits.cli.options import Json
+from projbandits.cli.output import show
+
+if TYPE_CHECKING:
+    from projbandits.ledger.connecting import Database
+    from projbandits.ledger.sql import SqlStore
+
+BROKEN = 1
+"""The exit code when a promise is not kept."""
+
+Url = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        envvar="PROJBANDITS_STORE",
+        help="Where the ledgers are: sqlite:///films.db, or postgresql://user@host/database.",
+    ),
+]
+Name = Annotated[str, typer.Argument(help="What the decider is called in the store.")]
+
+ledger_app = typer.Typer(help="Look into a store of ledgers, check it, and bring it up to date.")
+
+
+def _open(url: str, name: str | None = None) -> SqlStore:
+    """Return a store that is there, and has a ledger of this name."""
+    from projbandits.deciding.stores import open_store
+
+    _database(url)
+    found: SqlStore = open_store(url)  # type: ignore[assignment]
+    if name is not None and name not in found.names():
+        raise ValueError(f"NAME must be one of {found.names()}, got {name!r}")
+    return found
+
+
+def _database(url: str) -> Database:
+    """Return a database, without making a new file of a mistyped name."""
+    from projbandits.ledger.connecting import Database
+
+    database = Database(url)
+    if database.sqlite and database.file() is None:
+        raise ValueError(f"--store must name a file that is there, got {database.shown}")
+    return database
+
+
+@ledger_app.command("list")
+def list_ledgers(store: Url, json: Json = False) -> None:
+    """List the ledgers of a store, with how many events and decisions each has."""
+    import pandas as pd
+
+    found = _open(store)
+    rows = [_summary(found, name) for name in found.names()]
+    columns = ["events", "strategy", "opened"]
+    table = pd.DataFrame(rows, columns=["name", *columns]).set_index("name")
+    show(table, as_json=json)
+
+
+@ledger_app.command("show")
+def show_ledger(name: Name, store: Url, json: Json = False) -> None:
+    """Show what a decider believes, and what it waits for."""
+    import pandas as pd
+
+    import projbandits as pb
+
+    found = _open(store, name)
+    decider = pb.Decider.open(found, name)
+    pending = decider.pending
+    facts = {
+        **_summary(found, name),
+        "strategy": repr(decider.strategy),
+        "subspace": repr(decider.subspace),
+        "decisions": decider.steps,
+        "observations": decider.ridge.n,
+        "pending": len(pending),
+        "pending_since": _day(min((d.asked for d in pending), default=None)),
+    }
+    table = pd.DataFrame({"fact": list(facts), "value": list(map(str, facts.values()))})
+    show(table.set_index("fact"), as_json=json)
+
+
+@ledger_app.command("export")
+def export(
+    name: Name,
+    path: Annotated[Path, typer.Argument(help="The Parquet file to write.")],
+    store: Url,
+) -> None:
+    """Write the log of a decider, a row per decision, as a Parquet file."""
+    import projbandits as pb
+
+    if path.exists():
+        raise ValueError(f"path must be a new file, {path} is there: remove it, or name another")
+    decider = pb.Decider.open(_open(store, name), name)
+    typer.echo(f"{path}: {decider.export(path):,} decisions", err=True)
+
+
+@ledger_app.command("check")
+def check(name: Name, store: Url, json: Json = False) -> None:
+    """Check a ledger: nothing missing, nothing twice, the belief right, every decision made again.
+
+    Exits with 1 if something is wrong.
+    """
+    import pandas as pd
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from projbandits.accounts.promises import Finding, check_promises
+
+    found = _open(store, name)
+    said = found.problems()
+    whole = Finding("the database is sound", not said, "; ".join(said) or "it finds no fault")
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(f"checking {name}")
+        findings = check_promises(
+            found.open(name),
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    rows = [
+        (f.promise, {True: "yes", False: "NO", None: "?"}[f.kept], f.found)
+        for f in (whole, *findings)
+    ]
+    table = pd.DataFrame(rows, columns=["promise", "kept", "found"]).set_index("promise")
+    show(table, as_json=json)
+    if "NO" in table["kept"].tolist():
+        raise typer.Exit(BROKEN)
+
+
+@ledger_app.command("migrate")
+def migrate(store: Url) -> None:
+    """Bring the tables of a store to this version of the library, in one transaction."""
+    from projbandits.ledger.schema import migrate as bring
+
+    database = _database(store)
+    before, after = bring(database)
+    done = "is up to date" if before == after else f"was brought from layout {before}"
+    typer.echo(f"{database.shown} {done}: layout {after}", err=True)
+
+
+def _summary(store: SqlStore, name: str) -> dict[str, Any]:
+    ledger = store.open(name)
+    opened: Any = next(ledger.read(0, 1))[0].event
+    return {
+        "name": name,
+        "events": ledger.last(),
+        "strategy": opened.label,
+        "opened": _day(opened.time),
+    }
+
+
+def _day(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))

@@ -1,0 +1,207 @@
+"""What a decider says of itself: its log, explanations, audits, and its file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from projbandits._checks import integer, positive
+from projbandits.deciding.decision import Decision
+from projbandits.deciding.readings import Account, Reader
+from projbandits.deciding.recorded import Recorded
+from projbandits.ledger.fold import snapshot
+from projbandits.ledger.in_memory import MemoryLedger
+from projbandits.ledger.protocol import CHUNK
+from projbandits.strategies import LinearStrategy
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    import pandas as pd
+
+    from projbandits.accounts.audit import Audit
+    from projbandits.accounts.explaining import Explanation
+
+
+class Accounted(Recorded):
+    """The readings of a decider's ledger."""
+
+    def explain(self, decision: str | Decision, arms: Any = None) -> Explanation:
+        """Say why an arm was chosen: each arm's score, what counted in it and what was ignored.
+
+        Parameters
+        ----------
+        decision : Decision or str
+            A decision, or its id if the log is kept.
+        arms : optional
+            What was on offer, all of it, where that was not kept.
+        """
+        from projbandits.accounts.explaining import explain
+
+        if isinstance(decision, str):
+            decision = self._decision(decision)
+        elif not isinstance(decision, Decision):
+            raise TypeError(f"decision must be a Decision or its id, got {decision!r}")
+        elif decision.grounds is None and self._ledger.whole:
+            decision = self._decision(decision.id)
+        return explain(self._now(), decision, arms)
+
+    def audit(self) -> Audit:
+        """Show from the log whether the part that must not count played a role."""
+        from projbandits.accounts.audit import audit
+        from projbandits.accounts.pool import Pool
+
+        self._logged()
+        pool = Pool(self._now(), self._ledger, self._spilled())
+        accounts = chain(self._spilled(), self._logged().accounts(told_after=False))
+        return audit(self._now(), pool, accounts)
+
+    def log(self) -> pd.DataFrame:
+        """Return the decisions as a table, a row each; see `docs/deciding.md` for its columns.
+
+        It has the arms and the belief of every decision: `iter_log` and `export` go through many
+        decisions without holding all of them in memory.
+        """
+        import pandas as pd
+
+        from projbandits.accounts.logtable import ABOUT, about, frame
+
+        reader = self._logged()
+        pieces = [piece for piece in self.iter_log() if len(piece)]
+        empty = frame([], self._now())
+        table = pd.concat(pieces, ignore_index=True) if pieces else empty
+        table = table.sort_values("step", kind="stable", ignore_index=True)
+        table.attrs = {ABOUT: about(self._now(), reader.strategies())}
+        return table
+
+    def iter_log(self, chunk: int = CHUNK) -> Iterator[pd.DataFrame]:
+        """Yield the log piece by piece, in the order in which decisions were recorded.
+
+        Parameters
+        ----------
+        chunk : int
+            About how many events are read at a time.
+        """
+        from projbandits.accounts import logfile
+        from projbandits.accounts.logtable import frame, renamed
+
+        reader, known = self._logged(), self._now()
+        chunk = integer("chunk", chunk, least=1)
+        for source in self._files:
+            for table in logfile.tables(source, known.subspace.ambient, self._largest):
+                yield renamed(table, known)
+        for accounts in reader.accounts(chunk=chunk):
+            yield frame(accounts, known)
+
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write the log to a Parquet file, piece by piece, and return how many decisions it has.
+
+        `replay` reads it, and so does anything else that reads Parquet.
+        """
+        from projbandits.accounts import logfile
+        from projbandits.accounts.logtable import about, frame
+
+        known = self._now()
+        said = about(known, self._logged().strategies())
+        pieces = (piece for part in (self.iter_log(), [frame([], known)]) for piece in part)
+        return logfile.write(Path(path), pieces, said)
+
+    def spill(self, path: str | os.PathLike[str]) -> None:
+        """Move the decisions that were told from memory to a Parquet file, which `log` reads."""
+        from projbandits.accounts import logfile
+        from projbandits.accounts.logtable import about, frame
+
+        target = Path(path).resolve()
+        with self._lock:
+            reader, ledger, known = self._logged(), self._ledger, self._now()
+            if not isinstance(ledger, MemoryLedger):
+                raise ValueError("a store keeps the log itself, there is nothing to spill: export")
+            if target.exists():
+                raise ValueError(f"path must be a new file, {str(path)!r} exists already")
+            pieces = (
+                frame([account for account in accounts if account.told_after >= 0], known)
+                for accounts in reader.accounts()
+            )
+            rows = (piece for part in (pieces, [frame([], known)]) for piece in part)
+            logfile.write(target, rows, about(known, reader.strategies()))
+            # What waits for its outcome stays, with what was believed when it was decided.
+            kept = {held.decision.known for held in ledger.pending()}
+            others = [snapshot(reader.known(position)) for position in sorted(kept)]
+            self._files.append(str(target))
+            ledger.forget(snapshot(known), others)
+            self._snapshot_at = known.position
+
+    def _logged(self) -> Reader:
+        """Return a reader of the log."""
+        if not self._ledger.whole:
+            raise ValueError("this decider keeps no log: make it with Decider(..., log=True)")
+        return Reader(self._ledger, self._given)
+
+    def _spilled(self) -> Iterator[list[Account]]:
+        """Yield the decisions that were moved to files, with their grounds."""
+        from projbandits.accounts import logfile
+
+        known = self._now()
+        for source in self._files:
+            for table in logfile.tables(source, known.subspace.ambient, self._largest):
+                with logfile.named(source):
+                    accounts = logfile.accounts(table, known)
+                yield accounts
+
+    def _decision(self, id: str) -> Decision:
+        """Return a decision in the log with its grounds."""
+        reader = self._logged()
+        held = self._ledger.held(id)
+        if held is not None:
+            return Decision.of(held, reader.grounds(held))
+        for accounts in self._spilled():
+            for account in accounts:
+                if account.decision.id == id:
+                    return account.decision
+        raise KeyError(f"decision must be in the log, got {id!r}")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one file, which appears whole or not at all.
+
+        It holds plain arrays and JSON, no pickle.
+        """
+        from projbandits.deciding import saving
+
+        with self._lock:
+            saving.save(self, Path(path))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        strategy: LinearStrategy | None = None,
+        *,
+        resume: bool = False,
+        largest: float = 2.0**32,
+    ) -> Self:
+        """Read a decider that `save` wrote.
+
+        It knows what that one knew, and goes on with randomness and ids of its own. So any number
+        of copies may be loaded from one file. A file that `save` cannot have written is refused,
+        whoever wrote it.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        strategy : LinearStrategy, optional
+            The strategy it had, where that is not one of the library with plain parameters.
+        resume : bool
+            Whether to go on exactly, with the randomness that the saved one would have drawn next.
+            Only one copy may do so: a second one, or the saved one going on itself, would draw the
+            same again.
+        largest : float
+            How many bytes of memory the log in files beside it may take: a small file can hold
+            very much.
+        """
+        from projbandits.deciding import saving
+
+        return saving.load(cls, Path(path), strategy, resume, positive("largest", largest))

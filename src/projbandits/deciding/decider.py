@@ -1,0 +1,257 @@
+"""Decide online: ask for a choice, tell its outcome whenever it is known."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from projbandits._checks import LARGEST_SEED, integer
+from projbandits.deciding import reports
+from projbandits.deciding.ask import Asking
+from projbandits.deciding.decision import Decision
+from projbandits.deciding.eligibility import check_subspace, check_suits
+from projbandits.deciding.stores import named_ledger
+from projbandits.ledger.describing import strategy_fields
+from projbandits.ledger.fold import carries, changed, opened
+from projbandits.ledger.happened import Changed, Opened
+from projbandits.ledger.in_memory import MemoryLedger
+from projbandits.ledger.protocol import Ledger, Store
+from projbandits.ledger.randomness import new_session
+from projbandits.strategies import EIIDS, LinearStrategy
+from projbandits.subspace import Subspace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DEFAULT: LinearStrategy = EIIDS()
+"""The strategy of a decider that is given none."""
+
+
+class Decider(Asking):
+    """Chooses among what is on offer, and learns from outcomes as they come.
+
+    All methods may be called from several threads. A forked child goes on with randomness and ids
+    of its own.
+
+    Parameters
+    ----------
+    strategy : LinearStrategy, optional
+        Who decides.
+    subspace : Subspace
+        The part of the features that counts.
+    seed : int, optional
+        Where its randomness comes from; fresh by default.
+    log : bool
+        Whether to keep everything that happens, for `log`, `audit`, `amend` and `explain` by id.
+        Without it memory does not grow with what was told. A store keeps everything.
+    store : str or Store, optional
+        Where everything is kept, so that it survives this process and others can take part: a URL
+        such as ``sqlite:///films.db``, or ``postgresql://host/database``.
+    name : str, optional
+        What the decider is called in the store. If there is one of this name, it is joined.
+
+    Examples
+    --------
+    >>> import pandas as pd, projbandits as pb
+    >>> movies = pd.DataFrame({"drama": [1.0, 0.2], "length": [0.5, 0.9], "age": [0.1, 0.8]})
+    >>> U = pb.Subspace.without("age", columns=movies.columns)
+    >>> decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0)
+    >>> decider.learn(movies.assign(age=[0.8, 0.1]), [1.0, 0.0])
+    >>> decision = decider.ask(movies)
+    >>> decision.index, decision.propensity
+    (1, 0.5)
+    >>> decider.tell(decision.id, 1.0)
+    >>> decider.pending
+    ()
+    """
+
+    def __init__(
+        self,
+        strategy: LinearStrategy | None = None,
+        *,
+        subspace: Subspace,
+        seed: int | None = None,
+        log: bool = False,
+        store: str | Store | None = None,
+        name: str | None = None,
+    ) -> None:
+        strategy = check_suits(DEFAULT if strategy is None else strategy)
+        subspace = check_subspace(subspace)
+        if seed is not None:
+            seed = integer("seed", seed, least=0, most=LARGEST_SEED)
+        names = subspace.names and tuple(map(str, subspace.names))
+        first = Opened(
+            key=secrets.token_hex(16),
+            time=time.time(),
+            seed=secrets.randbits(128) if seed is None else seed,
+            strategy=strategy_fields(strategy),
+            label=repr(strategy),
+            subspace=subspace.basis,
+            names=names,
+            columns=names,
+        )
+        if store is None:
+            if name is not None:
+                raise ValueError(f"name must come with store=..., got {name!r} alone")
+            ledger: Ledger = MemoryLedger(first, whole=log)
+        else:
+            ledger = named_ledger(store, name, first)
+        known = opened(first, [strategy])._replace(subspace=subspace)
+        begun = next(iter(ledger.read(0, 1)))[0].event
+        if isinstance(begun, Opened) and begun.key == first.key:
+            # Only who made the ledger draws from the seed alone; others may join at once.
+            self._start(ledger, known, [strategy], session=0)
+            return
+        self._start(ledger, None, [strategy], session=new_session())
+        P, Q = subspace.matrix, self._known.subspace.matrix
+        same = P.shape == Q.shape and np.abs(P - Q).max() <= 1e-9
+        if not same or repr(strategy) != repr(self._known.strategy):
+            raise ValueError(
+                f"name must be that of a new decider, or of one with the same strategy and "
+                f"subspace, {name!r} has {self._known.strategy!r} on {self._known.subspace!r}: "
+                "take part with Decider.open(store, name), and change it with change(...)"
+            )
+
+    @classmethod
+    def open(cls, store: str | Store, name: str, strategy: LinearStrategy | None = None) -> Decider:
+        """Return a decider that is in a store, with all that it was ever told.
+
+        Parameters
+        ----------
+        store : str or Store
+            Where it is, such as ``sqlite:///films.db``.
+        name : str
+            What it is called there.
+        strategy : LinearStrategy, optional
+            The strategy it has, where that is not one of the library with plain parameters.
+        """
+        decider = cls.__new__(cls)
+        given = [] if strategy is None else [check_suits(strategy)]
+        decider._start(named_ledger(store, name, None), None, given, session=new_session())
+        return decider
+
+    def tell(self, id: str | Decision, reward: float) -> None:
+        """Report the outcome of a decision, in any order and any time later.
+
+        Telling the same again is harmless; another value is an error, and changes nothing.
+
+        Parameters
+        ----------
+        id : str or Decision
+            Which decision.
+        reward : float
+            What was observed.
+        """
+        self._append([reports.told(id, reward)])
+
+    def tell_many(
+        self, outcomes: Mapping[str, float] | pd.Series | Iterable[tuple[str | Decision, float]]
+    ) -> None:
+        """Report many outcomes: all of them, or, on an error, none.
+
+        Parameters
+        ----------
+        outcomes : mapping or Series of rewards by id, or pairs of id and reward
+        """
+        self._append([reports.told(*pair) for pair in reports.pairs(outcomes)])
+
+    def amend(self, id: str | Decision, reward: float) -> None:
+        """Correct an outcome: the belief becomes what it would be had this been told then.
+
+        It needs a log or a store. Amending to the same again is harmless.
+        """
+        self._append([reports.amended(id, reward)])
+
+    def withdraw(self, id: str | Decision, why: str = "withdrawn") -> None:
+        """Say that a decision has no outcome: it will never come, or what was told does not count.
+
+        To take back what was told needs a log or a store. Withdrawing again is harmless; if an
+        outcome comes after all, `amend` takes it.
+        """
+        self._append([reports.withdrawn(id, why)])
+
+    def expire(
+        self, after: float | str | timedelta, reward: float | None = None
+    ) -> tuple[str, ...]:
+        """Settle the decisions whose outcome did not come in time, and return their ids.
+
+        Parameters
+        ----------
+        after : float, str or timedelta
+            How old they must be: seconds, or a text such as ``"24h"`` (s, m, h, d and w).
+        reward : float, optional
+            The outcome to assume for them. By default they are withdrawn: nothing is learnt.
+        """
+        now = time.time()
+        late = self._ledger.pending(now - reports.seconds("after", after))
+        ids = tuple(held.decision.id for held in late)
+        self._append([reports.expired(id, now, reward) for id in ids])
+        return ids
+
+    def learn(self, features: Any, rewards: npt.ArrayLike, *, id: str | None = None) -> None:
+        """Learn from history that was not decided here, one observation per row.
+
+        It changes the belief, not the number of decisions made.
+
+        Parameters
+        ----------
+        features : array of shape (n, d) or DataFrame
+            The arms; columns are matched by name.
+        rewards : array of shape (n,)
+            What they brought.
+        id : str, optional
+            What to call this history. Learning it again is harmless; other history of the same id
+            is an error.
+        """
+        with self._lock:
+            known = self._now()
+            events, columns = reports.learnt(known, features, rewards, id)
+            if self._named_first(columns, known):
+                self.learn(features, rewards, id=id)
+                return
+            if columns != known.columns:
+                events.append(Changed(time.time(), columns=columns))
+            self._append(events)
+            if not self._ledger.whole:
+                self._keep(self._now())  # and forget the rows
+
+    def change(
+        self, *, subspace: Subspace | None = None, strategy: LinearStrategy | None = None
+    ) -> None:
+        """Decide on another part of the features, or by another strategy, from here on.
+
+        What was learnt is kept. Where a strategy learns on projections, before or after, it is
+        learnt again from the beginning, which needs a log or a store.
+        """
+        with self._lock:
+            known = self._now()
+            event = reports.changed(known, subspace, strategy)
+            given = self._given if strategy is None else [*self._given, check_suits(strategy)]
+            after = changed(known, event, given)
+            gone = not self._ledger.whole or known.since or self._ledger.base
+            if gone and not carries(known, after):
+                raise ValueError(
+                    f"{after.strategy!r} would learn something else than {known.strategy!r} did, "
+                    "and what that learnt from is not kept: make the decider with log=True or "
+                    "store=, and do not spill it"
+                )
+            self._given = given
+            self._append([event])
+            self._now()
+
+    def merge(self, *others: Decider) -> None:
+        """Add what other deciders learnt, to the belief that one would have from all of it.
+
+        What two deciders have in common (both were loaded from one file, or one was merged into
+        the other) counts once if they keep a log; otherwise it is refused. The numbers of decisions
+        are added too. What others have pending stays with them.
+        """
+        from projbandits.deciding.merging import merge
+
+        merge(self, others)

@@ -1,0 +1,152 @@
+"""A decision, and what it rested on."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projbandits._checks import Array
+from projbandits.arms import DecisionSet, FiniteArms
+from projbandits.ledger.protocol import Held
+from projbandits.strategies import LinearStrategy, State
+
+LATEST = 9e9
+"""The last second at which something may have been asked, in 2255."""
+
+MOST = 2**53
+"""The largest count; floats hold all whole numbers up to it."""
+
+
+class Grounds(NamedTuple):
+    """What a decision rested on: what was on offer, and what was believed.
+
+    Parameters
+    ----------
+    strategy : LinearStrategy
+        Who decided.
+    state : State
+        What it knew.
+    arms : DecisionSet or None
+        What was on offer to this choice; None if that was too much to keep.
+    taken : tuple of int
+        The rows of the arms that were taken before, by the same call.
+    columns : tuple of str or None
+        The features' names.
+    """
+
+    strategy: LinearStrategy
+    state: State
+    arms: DecisionSet | None
+    taken: tuple[int, ...]
+    columns: tuple[str, ...] | None
+
+    def position(self, index: int) -> int:
+        """Return where a row of all that was offered stands among the arms of this choice."""
+        return index - sum(row < index for row in self.taken)
+
+    def rows(self, size: int) -> NDArray[np.int64]:
+        """Return the rows of that many arms among all that were offered."""
+        return np.delete(np.arange(size + len(self.taken)), self.taken)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """What `Decider.ask` decided.
+
+    Parameters
+    ----------
+    id : str
+        What to name to `Decider.tell`.
+    index : int or None
+        The row of the chosen arm among those offered; None in an infinite set.
+    arm : ndarray of shape (d,)
+        Its features, in the order of `Decider.columns`.
+    propensity : float
+        The probability with which it was chosen.
+    estimate : float
+        Its projection reward by the estimate, <P_U x, P_U theta-hat>.
+    standard_error : float
+        That estimate's standard error; nan before any outcome is known.
+    step : int
+        t, the number of this decision, counted from 1.
+    asked : float
+        When, in seconds since 1970.
+    label : str or None
+        What the chosen arm is called.
+    note : str or None
+        What the caller noted, as JSON; see `meta`.
+    grounds : Grounds or None
+        What the decision rested on, for `Decider.explain`; the decider itself keeps it only in
+        its log.
+    """
+
+    id: str
+    index: int | None
+    arm: Array
+    propensity: float
+    estimate: float
+    standard_error: float
+    step: int
+    asked: float
+    label: str | None = None
+    note: str | None = field(default=None, repr=False)
+    grounds: Grounds | None = field(default=None, repr=False)
+
+    @property
+    def meta(self) -> Any:
+        """What the caller noted with it."""
+        return None if self.note is None else json.loads(self.note)
+
+    @classmethod
+    def of(cls, held: Held, grounds: Grounds | None = None) -> Decision:
+        """Return a decision that a ledger holds."""
+        e = held.decision
+        return cls(
+            e.id, e.index, held.arm, e.propensity, e.estimate, e.standard_error, e.step, e.time,
+            e.label, e.meta, grounds,
+        )  # fmt: skip
+
+
+def check_sound(decision: Decision, largest: float, steps: int) -> None:
+    """Raise unless a decision that was read from a file can be one of the first `steps`.
+
+    Parameters
+    ----------
+    decision : Decision
+        With its grounds, if they are known.
+    largest : float
+        The largest entry of an arm.
+    steps : int
+        How many decisions were made.
+    """
+    p, error, index = decision.propensity, decision.standard_error, decision.index
+    sound = {
+        "index": index is None or 0 <= index <= MOST,
+        "arm": bool((np.abs(decision.arm) <= largest).all()),
+        "propensity": math.isnan(p) or 0.0 <= p <= 1.0,
+        "estimate": math.isfinite(decision.estimate),
+        "standard_error": math.isnan(error) or 0.0 <= error < math.inf,
+        "step": 1 <= decision.step <= steps,
+        "asked": 0.0 <= decision.asked <= LATEST,
+    }
+    grounds = decision.grounds
+    if grounds is not None:
+        taken, arms = grounds.taken, grounds.arms
+        sound["taken"] = len(set(taken)) == len(taken) and min(taken, default=0) >= 0
+        sound["taken"] &= index not in taken
+        if isinstance(arms, FiniteArms):
+            size = arms.size + len(taken)
+            sound["taken"] &= max(taken, default=0) < size
+            sound["offered"] = bool((np.abs(arms.vectors) <= largest).all())
+            sound["index"] = index is not None and 0 <= index < size
+            if sound["index"] and sound["taken"] and index is not None:
+                chosen = arms.vectors[grounds.position(index)]
+                sound["arm"] &= bool((chosen == decision.arm).all())
+    for name, fine in sound.items():
+        if not fine:
+            raise ValueError(f"decision {decision.id!r} has no sound {name}")

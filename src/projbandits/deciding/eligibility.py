@@ -1,0 +1,40 @@
+"""Which strategies can decide where the arms on offer change."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from projbandits.deciding.limits import LARGEST
+from projbandits.strategies import LinearStrategy
+from projbandits.subspace import Subspace
+
+
+def check_suits(strategy: Any) -> LinearStrategy:
+    """Return the strategy, or raise if it needs the same arms at every step, or would overflow."""
+    if not isinstance(strategy, LinearStrategy):
+        raise TypeError(f"strategy must be one like pb.GENTRY(), got {strategy!r}")
+    if getattr(strategy, "arm_effects", None):
+        raise ValueError(
+            f"strategy must do without arm_effects, got {strategy!r}: the arms on offer may change "
+            "at every call, so an arm's own effect cannot be told by its place"
+        )
+    if strategy.same_arms:
+        raise ValueError(
+            f"strategy must take arms that change, got {strategy!r}: it plans for the arms of the "
+            "first step, and those on offer may change at every call"
+        )
+    for field in dataclasses.fields(strategy):
+        value = getattr(strategy, field.name)
+        if isinstance(value, int | float) and value and not 1 / LARGEST <= abs(value) <= LARGEST:
+            raise ValueError(
+                f"{field.name} must be between {1 / LARGEST:g} and {LARGEST:g}, got {value!r}"
+            )
+    return strategy
+
+
+def check_subspace(subspace: Any) -> Subspace:
+    """Return the subspace, or raise if it is none."""
+    if not isinstance(subspace, Subspace):
+        raise TypeError(f"subspace must be a Subspace, got {subspace!r}: see pb.Subspace")
+    return subspace

@@ -1,0 +1,157 @@
+"""A ledger, and what follows from it, kept up to date."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+
+from projbandits.deciding.choosing import Last
+from projbandits.deciding.decision import Decision
+from projbandits.deciding.eligibility import check_suits
+from projbandits.ledger.fold import Known, advanced, snapshot
+from projbandits.ledger.forking import renewed
+from projbandits.ledger.happened import Changed, Event
+from projbandits.ledger.protocol import Ledger
+from projbandits.ledger.randomness import Streams, new_session
+from projbandits.ridge import Ridge
+from projbandits.strategies import LinearStrategy
+from projbandits.subspace import Subspace
+
+EVERY, BYTES = 1024, 256
+"""A snapshot is kept after this many events, or when it takes this many bytes for each of them."""
+
+WAITING = 16
+"""How many events may wait to be taken into account; together they take less time."""
+
+
+class Recorded:
+    """What a decider has, apart from what it does."""
+
+    def _start(
+        self, ledger: Ledger, known: Known | None, given: list[LinearStrategy], session: int
+    ) -> None:
+        """Begin with a ledger.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            Where everything is recorded.
+        known : Known or None
+            What follows from it, if that is known already.
+        given : list of LinearStrategy
+            Strategies that a ledger can only name.
+        session : int
+            Whose randomness to draw.
+        """
+        self._ledger = ledger
+        self._given = given
+        self._known: Known = known or advanced(ledger, None, ledger.last(), given)
+        check_suits(self._known.strategy)
+        self._streams = Streams(self._known.seed)
+        self._session, self._draws = session, 0
+        self._span_checked = self._known.state.step > 1
+        self._snapshot_at = self._known.position
+        self._last: Last | None = None
+        self._files: list[str | bytes] = []
+        self._largest = math.inf
+        self._lock = threading.RLock()
+        renewed(self)
+
+    def after_fork(self) -> None:
+        """Take a new lock and new randomness; called in every forked child."""
+        self._lock = threading.RLock()
+        self._session, self._draws = new_session(), 0
+
+    @property
+    def strategy(self) -> LinearStrategy:
+        """Who decides."""
+        return self._now().strategy
+
+    @property
+    def subspace(self) -> Subspace:
+        """The part of the features that counts."""
+        return self._now().subspace
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The names of the features in their order, if they are known."""
+        return self._now().columns
+
+    @property
+    def ridge(self) -> Ridge:
+        """The estimate of theta and all that follows from it."""
+        return self._now().state.ridge
+
+    @property
+    def steps(self) -> int:
+        """How many decisions were made, by it and by those merged into it."""
+        return self._now().state.step - 1
+
+    @property
+    def pending(self) -> tuple[Decision, ...]:
+        """The decisions whose outcome was not told, in the order in which they were made."""
+        return tuple(map(Decision.of, self._ledger.pending()))
+
+    def refresh(self) -> None:
+        """Take into account what other processes did; whatever is asked of it does so by itself."""
+        self._now()
+
+    def close(self) -> None:
+        """Let go of the store's files and connections."""
+        self._ledger.close()
+
+    def _now(self) -> Known:
+        """Return what is known, with all events of the ledger in it."""
+        ledger = self._ledger
+        last = ledger.last()
+        if last > self._known.position:
+            with self._lock:
+                known = advanced(ledger, self._known, last, self._given)
+                if known.position > self._known.position:
+                    self._known = known
+                if known.position - self._snapshot_at >= self._every(known):
+                    self._keep(known)
+        return self._known
+
+    def _every(self, known: Known) -> int:
+        """Return after how many events a snapshot is kept."""
+        if not self._ledger.whole:
+            return EVERY // 4
+        return max(EVERY, 8 * known.state.ridge.factor.size // BYTES)
+
+    def _keep(self, known: Known) -> None:
+        self._ledger.keep(snapshot(known))
+        self._snapshot_at = known.position
+
+    def _append(self, events: Sequence[Event], rows: int = 0) -> None:
+        """Record events. They are taken into account when something is asked, or many wait."""
+        if self._ledger.waits:
+            self._ledger.append(events, rows)
+            return
+        with self._lock:
+            last = self._ledger.append(events, rows)
+            if last - self._known.position > WAITING:
+                self._now()
+
+    def _named_first(self, columns: tuple[str, ...] | None, known: Known) -> bool:
+        """Record the names of the features, if they are new and others may name them too.
+
+        Of several processes that name them at the same time the first decides on their order; so
+        what was read before is then read again.
+        """
+        if columns == known.columns or not self._ledger.waits:
+            return False
+        self._ledger.append([Changed(time.time(), columns=columns)])
+        return True
+
+    def __reduce__(self) -> str:
+        raise TypeError("a decider is not pickled or copied: save it, and load the file")
+
+    def __repr__(self) -> str:
+        known, pending = self._now(), sum(1 for _ in self._ledger.pending())
+        return (
+            f"{type(self).__name__}({known.strategy!r}, {known.state.step - 1} decisions, "
+            f"{pending} pending, {known.state.ridge.n} observations)"
+        )

@@ -1,0 +1,189 @@
+"""What callers report, as events: ids, outcomes, notes, history and changes, each checked."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from projbandits._checks import integer, positive, real, real_vector, short
+from projbandits._tables import is_table
+from projbandits.deciding import offers
+from projbandits.deciding.decision import Decision
+from projbandits.deciding.eligibility import check_subspace, check_suits
+from projbandits.deciding.limits import LARGEST, check_reward
+from projbandits.ledger.describing import strategy_fields
+from projbandits.ledger.fold import Known
+from projbandits.ledger.happened import Amended, Changed, Event, Learnt, Told, Withdrawn
+from projbandits.ledger.protocol import EXPIRED
+from projbandits.ledger.randomness import new_id
+from projbandits.strategies import LinearStrategy
+from projbandits.subspace import Subspace
+
+LONGEST = 200
+"""How many characters an id may have."""
+
+CHUNK = 65_536
+"""How many rows of history one event holds."""
+
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
+
+
+def ids(id: str | None, count: int | None) -> Sequence[str]:
+    """Return the ids of the decisions that a call is to make."""
+    slots = 1 if count is None else integer("count", count, least=1)
+    if id is None:
+        return [new_id() for _ in range(slots)]
+    if not isinstance(id, str) or not 0 < len(id) <= LONGEST or "\0" in id:
+        raise ValueError(f"id must be a text of 1 to {LONGEST} characters, got {short(id)}")
+    return [id] if count is None else [f"{id}/{slot}" for slot in range(slots)]
+
+
+def note(meta: Any) -> str | None:
+    """Return what a caller notes with a decision, as JSON."""
+    if meta is None:
+        return None
+    try:
+        return json.dumps(meta, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"meta must be something that JSON can hold, {error}") from error
+
+
+def told(id: str | Decision, reward: Any) -> Told:
+    """Return the report of an outcome."""
+    key = _key(id)
+    return Told(key, time.time(), _reward(key, reward))
+
+
+def amended(id: str | Decision, reward: Any) -> Amended:
+    """Return the correction of an outcome."""
+    key = _key(id)
+    return Amended(key, time.time(), _reward(key, reward))
+
+
+def withdrawn(id: str | Decision, why: Any) -> Withdrawn:
+    """Return that a decision has no outcome."""
+    if not isinstance(why, str) or not 0 < len(why) <= LONGEST or why == EXPIRED:
+        raise ValueError(f"why must be a text of 1 to {LONGEST} characters, got {short(why)}")
+    return Withdrawn(_key(id), time.time(), why)
+
+
+def expired(id: str, now: float, reward: float | None) -> Told | Withdrawn:
+    """Return what to assume of an outcome that did not come in time."""
+    if reward is None:
+        return Withdrawn(id, now, EXPIRED)
+    return Told(id, now, _reward(id, reward), EXPIRED)
+
+
+def seconds(name: str, value: Any) -> float:
+    """Return a span of time in seconds.
+
+    Examples
+    --------
+    >>> from projbandits.deciding.reports import seconds
+    >>> seconds("after", "24h"), seconds("after", 90)
+    (86400.0, 90.0)
+    """
+    if isinstance(value, timedelta):
+        return positive(name, value.total_seconds())
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([smhdw])\s*", value)
+        if match is None:
+            raise ValueError(
+                f"{name} must be seconds, a timedelta, or a text such as '90s', '24h' or '7d', got "
+                f"{short(value)}"
+            )
+        return positive(name, float(match[1]) * UNITS[match[2]])
+    return positive(name, value)
+
+
+def pairs(outcomes: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield ids, or decisions, with their rewards."""
+    if not isinstance(outcomes, Iterable) or isinstance(outcomes, str) or is_table(outcomes):
+        raise TypeError(
+            "outcomes must be rewards by id, or pairs of id and reward, got a "
+            f"{type(outcomes).__name__}: of a table, zip(table['id'], table['reward'])"
+        )
+    items = getattr(outcomes, "items", None)
+    for pair in outcomes if items is None else items():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(f"outcomes must be pairs of id and reward, got {pair!r} among them")
+        yield pair[0], pair[1]
+
+
+def learnt(
+    known: Known, features: Any, rewards: npt.ArrayLike, id: str | None
+) -> tuple[list[Event], tuple[str, ...] | None]:
+    """Return history as events, and the names of its columns."""
+    penalty, d = known.state.ridge.penalty, known.subspace.ambient
+    X, columns = offers.read_rows("features", features, known.columns, penalty)
+    if X.shape[1] != d:
+        raise ValueError(f"features must have {d} columns, got {X.shape[1]}")
+    r = real_vector("rewards", rewards, len(X))
+    if len(r):
+        largest = int(np.abs(r).argmax())
+        check_reward(f"rewards[{largest}]", float(r[largest]))
+    (key,), now = ids(id, None), time.time()
+    parts = range(0, len(X), CHUNK)
+    events: list[Event] = [
+        Learnt(
+            key if len(parts) == 1 else f"{key}/{i}",
+            now,
+            np.array(X[start : start + CHUNK], order="C"),
+            r[start : start + CHUNK],
+        )
+        for i, start in enumerate(parts)
+    ]
+    return events, columns
+
+
+def changed(known: Known, subspace: Subspace | None, strategy: LinearStrategy | None) -> Changed:
+    """Return a change of what counts, or of who decides."""
+    if subspace is None and strategy is None:
+        raise ValueError("subspace or strategy must be given, got neither")
+    basis, names = None, None
+    if subspace is not None:
+        check_subspace(subspace)
+        if subspace.ambient != known.subspace.ambient:
+            raise ValueError(
+                f"subspace must be one of {known.subspace.ambient} features, as before, got "
+                f"{subspace!r}"
+            )
+        basis = subspace.basis
+        names = subspace.names and tuple(map(str, subspace.names))
+        if names and known.columns:
+            order = offers.match("subspace", names, known.columns)
+            basis, names = (basis if order is None else basis[order]), known.columns
+    if strategy is not None:
+        check_suits(strategy)
+    return Changed(
+        time.time(),
+        None if strategy is None else strategy_fields(strategy),
+        None if strategy is None else repr(strategy),
+        basis,
+        names,
+        None if known.columns else names,
+    )
+
+
+def _key(id: Any) -> str:
+    key = id.id if isinstance(id, Decision) else id
+    if not isinstance(key, str):
+        raise TypeError(f"id must be that of a decision, got {key!r}")
+    return key
+
+
+def _reward(key: str, reward: Any) -> float:
+    if type(reward) is float and abs(reward) <= LARGEST:
+        return reward
+    if isinstance(reward, bool | np.bool_):  # a click is as welcome as 1.0
+        reward = float(reward)
+    value = real(f"the reward of {key!r}", reward)
+    check_reward(f"the reward of {key!r}", value)
+    return value

@@ -1,0 +1,155 @@
+"""The file of a decider: a line that says what it is, a checksum, and its ledger.
+
+Its first line names format and version, its second is the SHA-256 of all that follows, so that
+damage is noticed before anything is made of it. Then come some fields as JSON, and the parts of the
+ledger. It is read without pickle.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from projbandits._files import whole as whole_file
+from projbandits._version import __version__
+from projbandits.deciding import format1, restoring
+from projbandits.deciding.eligibility import check_suits
+from projbandits.ledger import dump
+from projbandits.ledger.codec import Record
+from projbandits.ledger.describing import strategy_fields, strategy_of
+from projbandits.ledger.fold import snapshot
+from projbandits.ledger.randomness import new_session
+from projbandits.strategies import LinearStrategy
+
+if TYPE_CHECKING:
+    from projbandits.deciding.accounted import Accounted
+
+    Made = TypeVar("Made", bound=Accounted)
+
+KIND = b"projbandits decider, format "
+FORMAT = 2
+LENGTH = struct.Struct("<I")
+
+
+def save(decider: Accounted, path: Path) -> None:
+    """Write a decider to a file."""
+    known, ledger = decider._now(), decider._ledger
+    if not ledger.whole:
+        ledger.keep(snapshot(known))  # and nothing else is left of the events
+    fields = {
+        "library": __version__,
+        "strategy": strategy_fields(known.strategy),
+        "label": repr(known.strategy),
+        "features": known.subspace.ambient,
+        "whole": ledger.whole,
+        "base": ledger.base,
+        "last": known.position,
+        "session": decider._session,
+        "draws": decider._draws,
+        "span_checked": decider._span_checked,
+        "history": dump.history(ledger),
+        "log_files": [source for source in decider._files if isinstance(source, str)],
+    }
+    text = json.dumps(fields).encode()
+    with whole_file(path) as part, open(part, "wb+") as file:
+        file.write(b"%s%d\n" % (KIND, FORMAT))
+        place, digest = file.tell(), hashlib.sha256()
+        file.write(b"%064d\n" % 0)
+        for piece in _pieces(decider, text):
+            digest.update(piece)
+            file.write(piece)
+        file.seek(place)
+        file.write(digest.hexdigest().encode())
+
+
+def _pieces(decider: Accounted, text: bytes) -> Iterator[bytes]:
+    yield LENGTH.pack(len(text)) + text
+    for part in dump.parts(decider._ledger):
+        yield part.packed()
+    for log in decider._files:
+        if isinstance(log, bytes):
+            yield dump.Part(dump.LOG, 0, Record(0, None, log)).packed()
+
+
+def load(
+    cls: type[Made], path: Path, strategy: LinearStrategy | None, resume: bool, largest: float
+) -> Made:
+    """Return the decider in a file."""
+    version, body = _body(path)
+    reading = format1 if version == 1 else restoring
+    with named(path):
+        fields, parts = reading.opened(body)
+    if resume and version == 1:
+        raise ValueError(
+            f"resume must be False, {str(path)!r} is of the first format, whose randomness is "
+            "drawn in another way"
+        )
+    given = [_strategy(path, fields, strategy)]
+    decider = cls.__new__(cls)
+    with named(path):
+        made = reading.ledger(fields, parts, given, largest)
+        session = fields["session"] if resume else new_session()
+        decider._start(made.ledger, None, given, session)
+        if resume:
+            decider._draws = fields["draws"]
+        decider._span_checked = fields["span_checked"]
+        decider._files, decider._largest = [*(fields["log_files"] or ()), *made.logs], largest
+        restoring.check_known(decider._known, fields)
+    return decider
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Name a file before what its content is found to lack."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
+        raise ValueError(
+            f"path must be a whole saved decider, {str(path)!r} is none: {error}"
+        ) from error
+
+
+def _body(path: Path) -> tuple[int, bytes]:
+    """Return the format of a file, and what its checksum is of."""
+    content = path.read_bytes()
+    kind, _, rest = content.partition(b"\n")
+    if not kind.startswith(KIND):
+        raise ValueError(f"path must be a saved decider, {str(path)!r} is something else")
+    version = kind.removeprefix(KIND).decode(errors="replace")
+    if version not in ("1", str(FORMAT)):
+        raise ValueError(
+            f"path must be a decider saved in a format up to {FORMAT}, {str(path)!r} has format "
+            f"{version}: read it with the version of projbandits that wrote it"
+        )
+    digest, _, body = rest.partition(b"\n")
+    if hashlib.sha256(body).hexdigest().encode() != digest:
+        raise ValueError(
+            f"path must be a whole saved decider, {str(path)!r} is damaged: its checksum does not "
+            "fit its content"
+        )
+    return int(version), body
+
+
+def _strategy(
+    path: Path, fields: dict[str, Any], strategy: LinearStrategy | None
+) -> LinearStrategy:
+    """Return the strategy of a file: the given one, or one of the library."""
+    if strategy is not None:
+        check_suits(strategy)
+        if repr(strategy) != fields["label"]:
+            raise ValueError(
+                f"strategy must be {fields['label']}, as in the file, got {strategy!r}"
+            )
+        return strategy
+    if fields["strategy"] is None:
+        raise ValueError(
+            f"{str(path)!r} was saved with {fields['label']}, which a file cannot hold: pass it as "
+            "Decider.load(path, strategy=...)"
+        )
+    with named(path):
+        return check_suits(strategy_of(fields["strategy"], fields["label"]))

@@ -1,0 +1,47 @@
+"""Where a store is, by its URL."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from projbandits._checks import short
+from projbandits.ledger.happened import Opened
+from projbandits.ledger.protocol import Conflict, Ledger, Store
+
+
+def open_store(store: Any) -> Store:
+    """Return the store at a URL, or the one that is given."""
+    if isinstance(store, Store):
+        return store
+    if not isinstance(store, str) or ":" not in store:
+        raise TypeError(
+            "store must be a URL such as 'sqlite:///films.db' or 'postgresql://host/database', or "
+            f"a store, got {short(store)}"
+        )
+    try:
+        sql = importlib.import_module("projbandits.ledger.sql")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] == "projbandits":
+            raise
+        raise ModuleNotFoundError(
+            f"store={store!r} needs the package {error.name!r}: pip install 'projbandits[store]'",
+            name=error.name,
+        ) from error
+    found: Store = sql.open_store(store)
+    return found
+
+
+def named_ledger(store: Any, name: Any, first: Opened | None) -> Ledger:
+    """Return a ledger of a store; a new one that begins with `first`, if there is none."""
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"name must say what the decider is called in the store, got {name!r}")
+    found = open_store(store)
+    if first is None:
+        return found.open(name)
+    if name not in found.names():
+        try:
+            return found.create(name, first)
+        except Conflict:  # another process did so meanwhile
+            pass
+    return found.open(name)

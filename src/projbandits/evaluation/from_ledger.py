@@ -1,0 +1,81 @@
+"""The log of a decider as it is replayed, read from its ledger in pieces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from projbandits.accounts.logtable import about
+from projbandits.arms import FiniteArms
+from projbandits.deciding.accounted import Accounted
+from projbandits.deciding.probabilities import probabilities
+from projbandits.deciding.readings import Account, Reader
+from projbandits.evaluation.logged import NOTHING, Logged, Offered, lacking, open_log, subspaces
+from projbandits.subspace import Subspace
+
+
+@dataclass(frozen=True, eq=False)
+class FromLedger(Logged):
+    """A log of which only what is small is in memory.
+
+    Parameters
+    ----------
+    reader : Reader
+        Reads the rest.
+    """
+
+    reader: Reader
+
+    def offers(self) -> Iterator[Offered]:
+        """Yield what was offered and believed at each row whose outcome was told, in order."""
+        told = iter([self.columns["id"][t] for t in self.known])
+        next_id = next(told, None)
+        for accounts in self.reader.accounts(told_after=False):
+            for account in accounts:
+                if account.decision.id == next_id:  # what was told meanwhile is left out
+                    yield _offered(account)
+                    next_id = next(told, None)
+
+
+def from_ledger(decider: Accounted, subspace: Subspace | None) -> Logged:
+    """Return the log of a decider, or raise and say what it lacks."""
+    if decider._files:  # some of it is in tables anyway
+        return open_log(decider.log(), subspace)
+    reader, known = decider._logged(), decider._now()
+    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    arms = list[Any]()
+    for accounts in reader.accounts():
+        for account in accounts:
+            for name, value in zip(COLUMNS, _light(account), strict=True):
+                columns[name].append(value)
+            arms.append(account.decision.arm)
+    if not any(after >= 0 for after in columns["told_after"]):
+        raise NOTHING
+    columns["ledger"] = [known.key] * len(arms)
+    names = [*map(str, known.columns or range(known.subspace.ambient))]
+    wanted, learnt = subspaces(json.loads(about(known, reader.strategies())), subspace, names)
+    return FromLedger(columns, np.array(arms), wanted, learnt, reader)
+
+
+COLUMNS = ("id", "step", "told_after", "reward", "observations", "known", "told_at")
+
+
+def _light(account: Account) -> tuple[Any, ...]:
+    decision, reward, _, told_after, known, place = account
+    grounds = decision.grounds
+    n = -1 if grounds is None else grounds.state.ridge.n
+    return decision.id, decision.step, told_after, reward, n, known, place
+
+
+def _offered(account: Account) -> Offered:
+    id, grounds = account.decision.id, account.decision.grounds
+    if grounds is None or not isinstance(grounds.arms, FiniteArms):
+        raise lacking("offered", id)
+    chances = probabilities(grounds.strategy, grounds.state, grounds.arms)
+    if chances is None:
+        raise lacking("probabilities", id)
+    return Offered(grounds.arms.vectors, chances, grounds.state.ridge.factor)

@@ -1,0 +1,123 @@
+"""The distinct arms that were ever on offer, numbered in the order in which they came."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projbandits._checks import Array
+from projbandits.ledger.happened import Rows
+
+ROOM = 64
+"""How many rows a new catalogue has room for."""
+
+
+class Catalogue:
+    """Rows of features, each kept once whatever is on offer.
+
+    A row is found by a hash of its bits, computed for all rows of an offer at once, and then
+    compared bit by bit.
+
+    Parameters
+    ----------
+    d : int
+        The number of features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projbandits.ledger.catalogue import Catalogue
+    >>> catalogue = Catalogue(2)
+    >>> rows, new = catalogue.numbered(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))
+    >>> rows, new
+    (array([0, 1, 0], dtype=uint8), array([[1., 2.], [3., 4.]]))
+    >>> catalogue.extend(new)
+    >>> catalogue.numbered(np.array([[3.0, 4.0]]))
+    (array([1], dtype=uint8), array([], shape=(0, 2), dtype=float64))
+    """
+
+    def __init__(self, d: int) -> None:
+        self.d = d
+        self.size = 0
+        self._room = np.empty((ROOM, d))
+        self._found: dict[int, int] = {}
+        self._others: dict[bytes, int] = {}
+        # Fixed odd numbers, so that equal bits have equal hashes in every process.
+        state = np.random.Philox(key=d, counter=[0, 0, 0, 0])
+        self._factors = state.random_raw(2 * d).astype(np.uint64).reshape(2, d) | np.uint64(1)
+
+    @property
+    def vectors(self) -> Array:
+        """The rows, read-only."""
+        rows = self._room[: self.size]
+        rows.flags.writeable = False
+        return rows
+
+    def __len__(self) -> int:
+        return self.size
+
+    def numbered(self, vectors: Array) -> tuple[Rows, Array]:
+        """Return the numbers of rows, and those of them that are new, which follow the others."""
+        vectors = np.ascontiguousarray(vectors)
+        hashes = self._hashes(vectors)
+        get = self._found.get
+        numbers = np.array([get(key, -1) for key in hashes], dtype=np.int64)
+        here = numbers >= 0
+        if here.any():
+            found = self._room[numbers[here]].view(np.uint64)
+            here[here] = (found == vectors.view(np.uint64)[here]).all(axis=1)
+        missing = np.flatnonzero(~here)
+        if not len(missing):
+            return compact(numbers), vectors[:0]
+        if len({hashes[i] for i in missing}) == len(missing) and not self._others:
+            numbers[missing] = np.arange(self.size, self.size + len(missing))
+            return compact(numbers), vectors[missing]
+        new = list[int]()
+        fresh: dict[bytes, int] = {}
+        for i in missing.tolist():
+            key = vectors[i].tobytes()
+            number = self._others.get(key, fresh.get(key, -1))
+            if number < 0:
+                number = fresh[key] = self.size + len(new)
+                new.append(i)
+            numbers[i] = number
+        return compact(numbers), vectors[new]
+
+    def extend(self, vectors: Array) -> None:
+        """Add new rows, which get the next numbers.
+
+        A call that is interrupted changes nothing, or leaves what adding them again completes.
+        """
+        start, end = self.size, self.size + len(vectors)
+        if end > len(self._room):
+            room = np.empty((max(end, 2 * len(self._room)), self.d))
+            room[:start] = self._room[:start]
+            self._room = room
+        self._room[start:end] = vectors
+        hashes = self._hashes(vectors)
+        if self._found.keys().isdisjoint(hashes) and len({*hashes}) == len(hashes):
+            self._found.update(zip(hashes, range(start, end), strict=True))
+        else:
+            for number, key in enumerate(hashes, start):
+                if self._found.setdefault(key, number) != number:
+                    self._others[vectors[number - start].tobytes()] = number
+        self.size = end
+
+    def _hashes(self, vectors: Array) -> list[int]:
+        """Return a hash of the bits of each row; sums and products wrap around."""
+        bits = np.ascontiguousarray(vectors).view(np.uint64)
+        # Mixed before they are multiplied: round numbers have bits in their upper half only.
+        mixed = (bits ^ (bits >> np.uint64(29))) * self._factors[0]
+        mixed = (mixed ^ (mixed >> np.uint64(32))) * self._factors[1]
+        found: list[int] = mixed.sum(axis=1, dtype=np.uint64).tolist()
+        return found
+
+
+def compact(numbers: NDArray[Any]) -> Rows:
+    """Return whole numbers from 0 in the smallest type that holds them."""
+    largest = int(numbers.max(initial=0))
+    kind = np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.uint32
+    small: Rows = numbers.astype(kind)
+    return small

@@ -1,0 +1,140 @@
+"""Group commit: what arrives while one transaction is flushed goes together in the next.
+
+Who comes alone commits on the spot. As soon as others come meanwhile, a thread of its own commits
+for all of them, so a caller never works for others. A caller who is interrupted while waiting
+leaves that thread to finish; one who is interrupted while committing drops the connection, which
+undoes the transaction unless it was complete. Callers wait on plain locks, which an interrupt
+cannot leave half taken.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, TypeVar
+
+from projbandits.ledger.forking import renewed
+
+Work = TypeVar("Work")
+Outcome = TypeVar("Outcome")
+
+MOST = 1024
+"""How many pieces of work go into one transaction at most."""
+
+
+class _Waiting:
+    """A caller, its work, and in the end its outcome."""
+
+    __slots__ = ("done", "outcome", "work")
+
+    def __init__(self, work: Any) -> None:
+        self.work = work
+        self.outcome: Any = None
+        self.done = threading.Lock()
+        self.done.acquire()
+
+
+class Committer(Generic[Work, Outcome]):
+    """Collects work from all threads, and has it committed together.
+
+    Parameters
+    ----------
+    commit : callable
+        Takes a list of work and returns, for each piece, its outcome or the error its caller gets.
+        If it raises instead, every caller gets that error.
+
+    Examples
+    --------
+    >>> from projbandits.ledger.committing import Committer
+    >>> committer = Committer(lambda numbers: [2 * number for number in numbers])
+    >>> committer.submit(4)
+    8
+    """
+
+    def __init__(self, commit: Callable[[Sequence[Work]], Sequence[Outcome | Exception]]) -> None:
+        self._commit = commit
+        self.after_fork()
+        renewed(self)
+
+    def after_fork(self) -> None:
+        """Forget the thread and what it was doing; in a forked child neither exists."""
+        self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
+        self._busy, self._starting = threading.Lock(), threading.Lock()
+        self._alone = True
+        self._thread: threading.Thread | None = None
+
+    def submit(self, work: Work) -> Outcome:
+        """Return the outcome of a piece of work once it is committed, or raise its error."""
+        if self._alone and not self._busy.locked():
+            with self._busy:
+                (outcome,) = self._commit([work])
+            if isinstance(outcome, BaseException):
+                raise outcome
+            return outcome
+        waiting = _Waiting(work)
+        self._queue.put(waiting)
+        if self._thread is None:
+            self._start()
+        waiting.done.acquire()
+        if isinstance(waiting.outcome, BaseException):
+            raise waiting.outcome
+        answer: Outcome = waiting.outcome
+        return answer
+
+    def close(self) -> None:
+        """Let the thread end once it has done what was submitted; more work starts another."""
+        with self._starting:
+            if self._thread is not None:
+                self._queue.put(None)
+                self._thread.join()
+                self._thread = None
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                # The thread must not keep alive what it works for.
+                run = weakref.WeakMethod(self._run)
+                weakref.finalize(self, self._queue.put, None)
+                thread = threading.Thread(
+                    target=_serve, args=(self._queue, run), name="projbandits-commits", daemon=True
+                )
+                thread.start()
+                self._thread = thread
+
+    def _run(self, batch: list[_Waiting]) -> None:
+        outcomes: Sequence[Any]
+        try:
+            with self._busy:
+                outcomes = self._commit([waiting.work for waiting in batch])
+        except BaseException as error:  # a caller must never wait for a thread that died
+            outcomes = [_same(error) for _ in batch]
+        self._alone = len(batch) == 1 and self._queue.empty()
+        for waiting, outcome in zip(batch, outcomes, strict=True):
+            waiting.outcome = outcome
+            waiting.done.release()
+
+
+def _serve(queue: SimpleQueue[_Waiting | None], run: weakref.WeakMethod[Any]) -> None:
+    while True:
+        batch = [queue.get()]
+        while len(batch) < MOST and batch[-1] is not None:
+            try:
+                batch.append(queue.get_nowait())
+            except Empty:
+                break
+        method = run()
+        if method is not None and (work := [waiting for waiting in batch if waiting is not None]):
+            method(work)
+        del method
+        if batch[-1] is None:
+            return
+
+
+def _same(error: BaseException) -> BaseException:
+    """Return an error of the same kind and words, so that each thread raises one of its own."""
+    same = error.__class__.__new__(error.__class__, *error.args)
+    same.__dict__.update(error.__dict__)
+    same.args, same.__cause__ = error.args, error.__cause__
+    return same

@@ -1,0 +1,257 @@
+"""Connections to SQLite and PostgreSQL, and their errors in the library's words."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, make_url
+
+from projbandits.ledger.failures import Unavailable
+from projbandits.ledger.forking import renewed
+from projbandits.ledger.gate import Gate
+from projbandits.ledger.protocol import Damaged
+from projbandits.ledger.statements import command
+
+Answer = TypeVar("Answer")
+
+PATIENCE = 30.0
+"""For how many seconds a transaction waits for the one of another process."""
+
+RECONNECTING = 10.0
+"""For how many seconds a call whose connection was lost is tried again."""
+
+IDLE = 8
+"""How many connections wait for their next use."""
+
+DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
+
+NO_CONNECTION = ("08", "57P")
+"""How PostgreSQL's codes begin when a connection, or the server, went away."""
+
+_inherited: list[Any] = []
+"""Connections that a forked child has from its parent. To close them would disturb the parent."""
+
+
+class Database:
+    """A database, its connections, and what to call it in messages.
+
+    Parameters
+    ----------
+    url : str
+        As in `sqlite:///films.db` or `postgresql://user@host/name`.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = _checked(url)
+        self._file: tuple[int, int] | None = None
+        self.sqlite = self.url.get_backend_name() == "sqlite"
+        self.shown = _shown(self.url)
+        self.after_fork()
+        renewed(self)
+
+    def after_fork(self) -> None:
+        """Make fresh connections, and leave alone those of the parent of a forked child."""
+        _inherited.append(getattr(self, "_idle", None))
+        self._gate = Gate(self.close if self.sqlite else None)
+        # No pool with locks: a signal in the main thread could leave one taken for ever.
+        self._idle: deque[sa.Connection] = deque()
+        self._engine = self._made()
+
+    def _made(self) -> sa.Engine:
+        if self.sqlite:
+            engine = sa.create_engine(
+                self.url,
+                poolclass=sa.pool.NullPool,
+                isolation_level="AUTOCOMMIT",  # the transactions are ours
+                connect_args={"timeout": PATIENCE, "check_same_thread": False},
+            )
+            sa.event.listen(engine, "connect", _prepare_sqlite)
+            return engine
+        engine = sa.create_engine(
+            self.url.set(drivername=DRIVERS["postgresql"]),
+            poolclass=sa.pool.NullPool,
+            isolation_level="AUTOCOMMIT",
+            connect_args={"connect_timeout": 10},
+        )
+        sa.event.listen(engine, "connect", _prepare_postgresql)
+        return engine
+
+    def insist(self, call: Callable[[], Answer]) -> Answer:
+        """Return what a call does; if its connection is lost, try again for a while."""
+        until, pause = time.monotonic() + RECONNECTING, 0.01
+        while True:
+            try:
+                return call()
+            except Unavailable as error:
+                if not error.lost or time.monotonic() > until:
+                    raise
+                self.close()  # the other connections are likely to be lost too
+                time.sleep(pause)
+                pause = min(2 * pause, 0.5)
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """Give a connection on which each statement sees one state of the database."""
+        with self.named(), self._gate.entered():
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = self._engine.connect()
+            try:
+                yield connection
+            except BaseException:
+                _drop(connection)
+                raise
+            if len(self._idle) < IDLE:
+                self._idle.append(connection)
+            else:
+                connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """Give a connection in a transaction, which is committed at the end or undone."""
+        with self.reading() as connection:
+            if self.sqlite:
+                self._check_file()
+            # SQLite would find the file locked if a transaction began by reading, and then wrote.
+            command(connection, "BEGIN IMMEDIATE" if self.sqlite else "BEGIN")
+            yield connection  # an error closes the connection, which undoes it
+            command(connection, "COMMIT")
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Turn errors of the database into ones that name it and say what to do."""
+        try:
+            yield
+        except (sa.exc.DBAPIError, self._engine.dialect.loaded_dbapi.Error) as error:
+            said = error.orig if isinstance(error, sa.exc.DBAPIError) else error
+            known = (_of_sqlite if self.sqlite else _of_postgresql)(said, self.shown)
+            if known is None:
+                raise  # a fault of this library
+            raise known from error
+        except UnicodeDecodeError as error:
+            raise damaged(self.shown, "a text in it is none") from error
+
+    def file(self) -> tuple[int, int] | None:
+        """Return what tells one SQLite file from another in its place; None if there is none."""
+        try:
+            found = os.stat(self.shown)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _check_file(self) -> None:
+        """Raise if the file was replaced: what is written to the old one would be lost."""
+        found = self.file()
+        self._file = self._file or found
+        if found is None or found != self._file:
+            raise Unavailable(
+                f"{self.shown} was moved, deleted or replaced while it was in use: put it back, or "
+                "start this process again to use what is there now"
+            )
+
+    def close(self) -> None:
+        """Close all connections; the next use opens new ones."""
+        while self._idle:
+            _drop(self._idle.pop())
+
+
+def _checked(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except (sa.exc.ArgumentError, TypeError, ValueError):
+        parsed = None
+    if parsed is None or parsed.get_backend_name() not in DRIVERS:
+        kind = str(url).partition(":")[0]  # the rest may hold a password
+        raise ValueError(
+            f"store must be a URL such as 'sqlite:///films.db' or 'postgresql://user@host/name', "
+            f"got one that begins with {kind!r}"
+        )
+    if parsed.get_backend_name() == "sqlite" and parsed.database in (None, "", ":memory:"):
+        raise ValueError(
+            "store must name a file, as in 'sqlite:///films.db'; to keep a ledger in memory, "
+            "leave store out"
+        )
+    if parsed.get_backend_name() == "sqlite":
+        parsed = parsed.set(database=os.path.abspath(str(parsed.database)))
+    return parsed
+
+
+def _shown(url: URL) -> str:
+    if url.get_backend_name() == "sqlite":
+        return str(url.database)
+    return url.difference_update_query(["password"]).render_as_string(hide_password=True)
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA fullfsync=ON")
+
+
+def _prepare_postgresql(connection: Any, _: Any) -> None:
+    """Wait for the disk at each commit, whatever the server's default; not for ever for a lock."""
+    cursor = connection.cursor()
+    cursor.execute(f"SET lock_timeout = {int(1000 * PATIENCE)}")
+    if cursor.execute("SHOW synchronous_commit").fetchone() == ("off",):
+        cursor.execute("SET synchronous_commit = on")
+
+
+def _drop(connection: sa.Connection) -> None:
+    """Close a connection that may be lost, in the middle of something, or both."""
+    connection.invalidate()
+    connection.close()
+
+
+def _of_sqlite(error: Any, path: str) -> Exception | None:
+    said = str(error)
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT):
+        return damaged(path, said)
+    remedies = {
+        sqlite3.SQLITE_READONLY: "let this user write the file and its folder",
+        sqlite3.SQLITE_PERM: "let this user write the file and its folder",
+        sqlite3.SQLITE_FULL: "make room on its disk, then call again; nothing was changed",
+        sqlite3.SQLITE_CANTOPEN: "create its folder, or let this user read and write it",
+        sqlite3.SQLITE_IOERR: "see to its disk, then call again with the same id",
+        sqlite3.SQLITE_BUSY: f"another process kept it for {PATIENCE:.0f} s; call again",
+        sqlite3.SQLITE_LOCKED: "another connection keeps it; call again",
+    }
+    return Unavailable(f"{path}: {said}: {remedies[code]}") if code in remedies else None
+
+
+def _of_postgresql(error: Any, shown: str) -> Exception | None:
+    said = str(error).strip().splitlines()[0] if str(error).strip() else "no answer"
+    state = getattr(error, "sqlstate", None) or ""
+    if state.startswith("XX"):
+        return damaged(shown, said)
+    if state.startswith("53"):
+        return Unavailable(f"{shown}: {said}: make room on the server, then call again")
+    if state == "25006":
+        return Unavailable(f"{shown}: {said}: connect to the primary server, not to a standby")
+    if state in ("42501", "28000", "28P01", "3D000"):
+        return Unavailable(f"{shown}: {said}: see to the user's name, password and rights")
+    if state in ("55P03", "40P01", "40001", "57014"):
+        return Unavailable(f"{shown}: {said}: another process kept the ledger; call again")
+    cut = not state and type(error).__name__ in ("OperationalError", "InterfaceError")
+    if cut or state.startswith(NO_CONNECTION):
+        return Unavailable(
+            f"{shown}: {said}: see that the server runs, then call again with the same id",
+            lost=True,
+        )
+    return None
+
+
+def damaged(shown: str, what: str) -> Damaged:
+    """Return the error for a database whose content is not what was written to it."""
+    return Damaged(
+        f"{shown} is damaged: {what}; restore it from a backup (docs/durability.md says how), "
+        "and see what `projbandits ledger check` finds"
+    )

@@ -1,0 +1,188 @@
+"""Ledgers in SQLite and PostgreSQL: one file for a machine, one server for many."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import time
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from projbandits.ledger import appending, columns, schema
+from projbandits.ledger.appending import Head, Preparation, Written
+from projbandits.ledger.committing import Committer
+from projbandits.ledger.connecting import Database, damaged
+from projbandits.ledger.happened import Opened
+from projbandits.ledger.protocol import Conflict, Unknown
+from projbandits.ledger.reading import Reader
+from projbandits.ledger.snapshots import write_snapshot
+from projbandits.ledger.sql_ledger import SqlLedger, Work, no_arms
+
+GLANCE = 0.3
+"""For how many seconds a file is looked through when it is opened; a larger one in part."""
+
+_open: weakref.WeakValueDictionary[tuple[str, object], SqlStore] = weakref.WeakValueDictionary()
+"""The stores of this process: deciders on the same database share connections and flushes."""
+
+
+def open_store(url: str) -> SqlStore:
+    """Return the store at a URL; all of this process on one database share it."""
+    made = SqlStore(url)
+    file = made.database.file() if made.database.sqlite else None
+    return _open.setdefault((url, file), made)
+
+
+class SqlStore:
+    """Ledgers in a database.
+
+    Parameters
+    ----------
+    url : str
+        As in `sqlite:///films.db` or `postgresql://user@host/name`. The tables are made if there
+        are none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from projbandits.ledger.sql import SqlStore
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = SqlStore(f"sqlite:///{folder}/films.db")
+    ...     print(store.names())
+    ...     store.close()
+    []
+    """
+
+    def __init__(self, url: str) -> None:
+        self.database = Database(url)
+        schema.prepare(self.database)
+        self._glance()
+        self._committer: Committer[Work, int] = Committer(self._commit)
+
+    def names(self) -> list[str]:
+        """Return the names of the ledgers, sorted."""
+        return self.database.insist(self._names)
+
+    def _names(self) -> list[str]:
+        with self.database.reading() as connection:
+            return sorted(connection.execute(sa.select(schema.ledgers.c.name)).scalars())
+
+    def create(self, name: str, opened: Opened) -> SqlLedger:
+        """Make a new ledger; raise Conflict if there is one of this name."""
+        row = columns.encode(opened)
+        with self.database.writing() as connection:
+            schema.lock(connection)
+            if self._number(connection, name) is not None:
+                raise Conflict(
+                    f"{self.database.shown} has a ledger named {name!r} already: open it"
+                )
+            made = {"name": name, "last": 1, "digest": 0, "rows": 0}
+            connection.execute(schema.ledgers.insert().values(made))
+            number = int(self._number(connection, name) or 0)
+            row["place"] = schema.place(number, 1)
+            row["digest"] = columns.digest(list(row.values()), 0)
+            connection.execute(schema.events.insert().values(row))
+            appending.move(connection, number, Head(1, row["digest"], 0))
+        return self.open(name)
+
+    def open(self, name: str) -> SqlLedger:
+        """Return a ledger that is there; raise KeyError, with the names that are, if it is not."""
+        return self.database.insist(lambda: self._open(name))
+
+    def _open(self, name: str) -> SqlLedger:
+        with self.database.reading() as connection:
+            number = self._number(connection, name)
+            if number is None:
+                shown = self.database.shown
+                raise Unknown(f"name must be one of {self.names()} in {shown}, got {name!r}")
+            reader = Reader(connection, number, no_arms, self.database.shown)
+            (first,) = reader.entries(1, 1)
+        if not isinstance(first.event, Opened):
+            raise damaged(self.database.shown, f"ledger {name!r} does not begin with its opening")
+        d = len(first.event.subspace)
+        return SqlLedger(
+            self.database, self._committer.submit, self.close, name=name, number=number, d=d
+        )
+
+    def problems(self, seconds: float = math.inf) -> list[str]:
+        """Return what the database itself finds wrong with its file; a server sees to that.
+
+        Parameters
+        ----------
+        seconds : float
+            When to stop looking. A damaged index finds too little, which no checksum notices.
+        """
+        if not self.database.sqlite:
+            return []
+        until = time.monotonic() + seconds
+        with self.database.reading() as connection:
+            driver: Any = connection.connection.dbapi_connection
+            driver.set_progress_handler(lambda: time.monotonic() > until, 10_000)
+            try:
+                said = connection.exec_driver_sql("PRAGMA integrity_check(10)").scalars().all()
+            except sa.exc.OperationalError as error:
+                if getattr(error.orig, "sqlite_errorcode", 0) != sqlite3.SQLITE_INTERRUPT:
+                    raise
+                said = ["ok"]
+            finally:
+                driver.set_progress_handler(None, 0)
+        return [] if said == ["ok"] else list(said)
+
+    def _glance(self) -> None:
+        said = self.problems(GLANCE)
+        if said:
+            raise damaged(self.database.shown, said[0])
+
+    def close(self) -> None:
+        """Finish what was begun, and close all connections; another call opens new ones."""
+        self._committer.close()
+        self.database.close()
+
+    @staticmethod
+    def _number(connection: sa.Connection, name: str) -> int | None:
+        chosen = sa.select(schema.ledgers.c.number).where(schema.ledgers.c.name == name)
+        return connection.execute(chosen).scalar()
+
+    def _commit(self, works: Sequence[Work]) -> list[int | Exception]:
+        """Commit in one transaction; if the connection is lost, find out whether it was."""
+        before: dict[int, Written] = {}
+        done = self.database.insist(lambda: self._try(works, before))
+        outcomes: dict[int, list[int | Exception]] = {}
+        for work in works:
+            number = work.ledger.number
+            if number not in outcomes:
+                work.ledger.added(done[number])
+                outcomes[number] = done[number].outcomes[::-1]
+        return [outcomes[work.ledger.number].pop() for work in works]
+
+    def _try(self, works: Sequence[Work], before: dict[int, Written]) -> dict[int, Written]:
+        """Run the transaction; `before` is what the last attempt wrote, and gets what this does."""
+        ledgers = {work.ledger.number: work.ledger for work in works}
+        with self.database.writing() as connection:
+            heads = {n: self._locked(connection, ledgers[n]) for n in sorted(ledgers)}
+            if any(appending.is_there(connection, n, before[n]) for n in before):
+                return before
+            written = dict[int, Written]()
+            for number, head in heads.items():
+                mine = [work for work in works if work.ledger.number == number]
+                written[number] = self._prepared(connection, ledgers[number], head, mine)
+            before.clear()
+            before.update(written)
+            for number in heads:
+                appending.write(connection, number, written[number])
+        return written
+
+    def _locked(self, connection: sa.Connection, ledger: SqlLedger) -> Head:
+        return appending.lock(connection, ledger.number, ledger.left, self.database.shown)
+
+    def _prepared(
+        self, connection: sa.Connection, ledger: SqlLedger, head: Head, works: list[Work]
+    ) -> Written:
+        reader = ledger.reader(connection)
+        for work in works:
+            if work.snapshot is not None:
+                write_snapshot(connection, ledger.number, work.snapshot)
+        events = [event for work in works for event in work.events]
+        return Preparation(reader, head, events).written([work.events for work in works])

@@ -1,0 +1,204 @@
+"""Files that someone crafted, with a checksum that fits: refused by name, or harmless."""
+
+import dataclasses
+import io
+import math
+import random
+import re
+import tracemalloc
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import projbandits as pb
+from projbandits.accounts.footer import declared
+from projbandits.ledger.codec import decode, encode
+from projbandits.ledger.happened import Decided
+from tests import crafted_parts
+from tests.crafted import cases, refused, saved, sign, unpacked, write
+
+SAMPLE = 60
+
+MUST: list[tuple[str, Any]] = [
+    ("strategy", {"class": "__init__", "fields": {}}),
+    ("strategy", {"class": "base", "fields": {}}),
+    ("strategy", {"class": "LinearStrategy", "fields": {}}),
+    ("strategy", {"class": "Choice", "fields": {"arm": 1, "probability": 1.0}}),
+    ("strategy", {"class": "GENTRY", "fields": {"alpha": -1.0}}),
+    ("strategy", {"class": "GENTRY", "fields": {"alpha": 1e300}}),
+    ("strategy", {"class": "GENTRY", "fields": {"alpha": 2.0}}),
+    ("strategy", {"class": "GENTRY", "fields": {"arm_effects": 0.5}}),
+    ("strategy", {"class": "GENTRY", "fields": {"schedule": "never"}}),
+    ("strategy", ["GENTRY"]),
+    ("label", "UE()"),
+    ("penalty", -1.0),
+    ("penalty", math.nan),
+    ("penalty", 2.0),
+    ("penalty", "1.0"),
+    ("observations", -1),
+    ("observations", 0),
+    ("observations", 1e3),
+    ("given", 3),
+    ("given", True),
+    ("step", 0),
+    ("step", 2),
+    ("step", 10**400),
+    ("columns", ["age", "price"]),
+    ("columns", ["age", "price", "price"]),
+    ("columns", ["age", "size", "price"]),
+    ("columns", "age"),
+    ("subspace_names", ["age", "price", "size", "more"]),
+    ("subspace_names", [1, 2, 3]),
+    ("sources", []),
+    ("sources", None),
+    ("span_checked", 1),
+    ("random", {"bit_generator": "MT19937"}),
+    ("random", None),
+    ("log_files", "spilled.parquet"),
+    ("log_files", ["spilled.parquet"]),
+    ("log_files", ["http://127.0.0.1:9/log.parquet"]),
+    ("log_files", ["s3://bucket/log.parquet"]),
+    ("log_files", ["file:///log.parquet"]),
+    ("log_files", ["simplecache::http://127.0.0.1:9/log.parquet"]),
+    ("log_files", [7]),
+    ("more", 1),
+]
+
+
+@pytest.mark.parametrize(("field", "value"), MUST)
+def test_a_field_that_save_cannot_have_written_is_refused(
+    tmp_path: Path, field: str, value: Any
+) -> None:
+    path = tmp_path / "decider"
+    saved(path)
+    meta, arrays = unpacked(path)
+    assert not refused(path)
+    write(path, {**meta, field: value}, arrays)
+    with pytest.raises(ValueError, match=re.escape(str(path))):
+        pb.Decider.load(path)
+
+
+@pytest.mark.parametrize("strategy", [pb.GENTRY(), pb.EIIDS()], ids=repr)
+@pytest.mark.parametrize("crafted", [cases, crafted_parts.cases])
+def test_what_is_changed_is_refused_by_name_or_does_no_harm(
+    tmp_path: Path, strategy: pb.GENTRY | pb.EIIDS, crafted: Any
+) -> None:
+    # `python -m tests.attacks files --tries 9000` tries every case.
+    path = tmp_path / "decider"
+    results = []
+    for _, make in crafted(path, strategy)[:SAMPLE]:
+        make()
+        results.append(refused(path))
+    assert sum(results) > SAMPLE / 2
+
+
+def test_a_small_file_cannot_make_a_large_decider(tmp_path: Path) -> None:
+    path = tmp_path / "decider"
+    saved(path)
+    meta, arrays = unpacked(path)
+    with zipfile.ZipFile(io.BytesIO(path.read_bytes().split(b"\n", 2)[2])) as stored:
+        members = {name: stored.read(name) for name in stored.namelist()}
+    write(path, meta, {**arrays, "told": np.zeros(10**7)}, pack=np.savez_compressed)
+    bombs = [path.read_bytes()]
+    for shape in (b"(9999999999,)", b"(99999, 9999)", b"(-1, -9999999999)", b"(" * 40):
+        lying = re.sub(rb"\(\d+,\)", shape, members["told.npy"], count=1)
+        with zipfile.ZipFile(sink := io.BytesIO(), "w") as stored:
+            for name, content in {**members, "told.npy": lying}.items():
+                stored.writestr(name, content)
+        sign(path, sink.getvalue())
+        bombs.append(path.read_bytes())
+    for bomb in bombs:
+        assert len(bomb) < 10**5
+        path.write_bytes(bomb)
+        tracemalloc.start()
+        assert refused(path)
+        assert tracemalloc.get_traced_memory()[1] < 10**7
+        tracemalloc.stop()
+
+
+def test_a_log_that_would_fill_the_memory_is_refused_unless_it_is_asked_for(tmp_path: Path) -> None:
+    path, spilled = tmp_path / "decider", tmp_path / "spilled.parquet"
+    saved(path)
+    log = pb.Decider.load(path).log().iloc[:1].drop(columns=["known", "told_at", "meta", "ledger"])
+    many: Any = np.zeros(10**6)
+    for table in (log.iloc[np.zeros(2000, dtype=int)], log.assign(offered=[many])):
+        table.to_parquet(spilled, index=False)
+        assert spilled.stat().st_size < 10**5
+        with pytest.raises(ValueError, match=r"spilled\.parquet.* memory.*largest=\.\.\."):
+            pb.Decider.load(path, largest=10**6).log()
+        assert len(pb.Decider.load(path).log()) > len(table)
+
+
+def test_a_footer_says_what_pyarrow_reads_of_it(tmp_path: Path) -> None:
+    saved(tmp_path / "decider")
+    with (tmp_path / "spilled.parquet").open("rb") as file:
+        found = declared(file)
+        about = pq.ParquetFile(file).metadata
+    chunks = [about.row_group(0).column(j) for j in range(about.num_columns)]
+    assert found == (
+        about.num_rows,
+        sum(chunk.num_values for chunk in chunks),
+        sum(chunk.total_uncompressed_size for chunk in chunks),
+    )
+
+
+@pytest.mark.parametrize("footer", [b"", b"\x1c" * 10**5, b"\x19" * 9, b"\xff" * 99, b"\x1b\x00"])
+def test_a_footer_that_is_none_is_refused(tmp_path: Path, footer: bytes) -> None:
+    path, spilled = tmp_path / "decider", tmp_path / "spilled.parquet"
+    saved(path)
+    spilled.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    with pytest.raises(ValueError, match=r"spilled\.parquet' must be a log"):
+        pb.Decider.load(path).log()
+
+
+def test_a_spilled_file_that_is_gone_is_named(tmp_path: Path) -> None:
+    path, spilled = tmp_path / "decider", tmp_path / "spilled.parquet"
+    saved(path)
+    spilled.unlink()
+    decider = pb.Decider.load(path)
+    with pytest.raises(FileNotFoundError, match=r"spilled\.parquet', which is not there"):
+        decider.log()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_bytes_changed_at_random_are_refused_or_do_no_harm(tmp_path: Path, version: int) -> None:
+    path, chance = tmp_path / "decider", random.Random(0)
+    (saved if version == 1 else crafted_parts.saved)(path)
+    body = path.read_bytes().split(b"\n", 2)[2]
+    for _ in range(100):
+        garbled = bytearray(body)
+        for _ in range(chance.randint(1, 3)):
+            garbled[chance.randrange(len(body))] = chance.randrange(256)
+        end = chance.choice([len(body), chance.randrange(len(body))])
+        sign(path, bytes(garbled[:end]), version)
+        refused(path)
+
+
+def test_fields_that_are_no_json_or_nested_too_deeply_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "decider"
+    saved(path)
+    _, arrays = unpacked(path)
+    for text in (b"[" * 10**5 + b"]" * 10**5, b"{", b"\xff", b"[]", b"9" * 5000):
+        write(path, {}, {**arrays, "meta": np.frombuffer(text, dtype=np.uint8)})
+        assert refused(path)
+
+
+def test_a_few_bytes_cannot_stand_for_many_arms(tmp_path: Path) -> None:
+    path = tmp_path / "decider"
+    crafted_parts.saved(path, spill=False)
+    fields, parts = crafted_parts.unpacked(path)
+    at, decision = next(
+        (i, decode(part.record)) for i, part in enumerate(parts) if part.record.kind == 5
+    )
+    assert isinstance(decision, Decided)
+    many = dataclasses.replace(decision, rows=np.arange(10**6, dtype=np.uint32))
+    parts[at] = parts[at]._replace(record=encode(many))
+    crafted_parts.write(path, fields, parts)
+    tracemalloc.start()
+    assert refused(path)
+    assert tracemalloc.get_traced_memory()[1] < 10**6
+    tracemalloc.stop()

@@ -1,0 +1,88 @@
+"""Ids of the caller's own: the same decision however often it is asked for."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import projbandits as pb
+from tests.deciders import fingerprint, some_arms
+from tests.worlds import U3
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_asking_again_is_the_same_decision(log: bool) -> None:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=log)
+    X = some_arms(np.random.default_rng(0))
+    first = decider.ask(X, id="request 1", meta={"page": "home"})
+    before = fingerprint(decider)
+    again = decider.ask(X, id="request 1", meta={"page": "other"})
+    assert (again.id, again.index, again.propensity, again.step) == (
+        ("request 1", first.index, first.propensity, 1)
+    )
+    assert first.meta == again.meta == {"page": "home"}
+    assert fingerprint(decider) == before
+    pair = decider.ask(X, id="request 2", count=2)
+    assert [d.id for d in pair] == ["request 2/0", "request 2/1"]
+    assert [d.index for d in decider.ask(X, id="request 2", count=2)] == [d.index for d in pair]
+    with pytest.raises(ValueError, match="was asked for before, with another count"):
+        decider.ask(X, id="request 2", count=3)
+    assert decider.steps == 3
+
+
+def test_the_chosen_arm_must_be_in_its_place() -> None:
+    decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.0), subspace=U3, seed=0)
+    X = some_arms(np.random.default_rng(0))
+    first = decider.ask(X, id="a")
+    assert first.index == 0
+    more = np.vstack([X, [[1.0, 2.0, 3.0]]])  # other arms do not matter
+    assert decider.ask(more, id="a").index == 0
+    before = fingerprint(decider)
+    for other in (X[::-1], pb.Ball(d=3), X[1:]):
+        with pytest.raises(ValueError, match="is not in its place among these"):
+            decider.ask(other, id="a")
+    point = decider.ask(pb.Ball(d=3), id="b")
+    assert (decider.ask(pb.Ball(d=3, radius=2.0), id="b").arm == point.arm).all()
+    with pytest.raises(ValueError, match="is not in its place"):
+        decider.ask(pb.Ball(d=3, radius=0.1), id="b")
+    assert decider.steps == before[1] + 1
+
+
+def test_without_a_log_a_decision_that_was_told_cannot_be_repeated() -> None:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
+    decider.tell(decider.ask(np.eye(3), id="a"), 1.0)
+    with pytest.raises(ValueError, match=r"keep a log \(log=True or store=\)"):
+        decider.ask(np.eye(3), id="a")
+    logged = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=True)
+    first = logged.ask(np.eye(3), id="a")
+    logged.tell("a", 1.0)
+    assert logged.ask(np.eye(3), id="a").index == first.index
+
+
+def test_notes_are_in_the_log() -> None:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=True)
+    decider.ask(np.eye(3), meta=["a", 1])
+    decider.ask(np.eye(3))
+    assert decider.log()["meta"].tolist() == ['["a", 1]', None]
+    assert decider.pending[0].meta == ["a", 1]
+    assert decider.pending[1].meta is None
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"id": ""}, ValueError, "id must be a text of 1 to 200 characters, got ''"),
+        ({"id": 7}, ValueError, "id must be a text of 1 to 200 characters, got 7"),
+        ({"id": "x" * 201}, ValueError, "id must be a text"),
+        ({"meta": {1, 2}}, TypeError, "meta must be something that JSON can hold"),
+        ({"meta": float("nan")}, TypeError, "meta must be something that JSON can hold"),
+    ],
+)
+def test_bad_ids_and_notes_are_named(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    decider = pb.Decider(subspace=U3, seed=0)
+    before = fingerprint(decider)
+    with pytest.raises(error, match=message):
+        decider.ask(np.eye(3), **options)
+    assert fingerprint(decider) == before

@@ -1,0 +1,145 @@
+"""Outcomes: in any order, once, remembered for a while, and refused when they are none."""
+
+import math
+import random
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import projbandits as pb
+from projbandits.ledger import index
+from projbandits.ledger.in_memory import MemoryLedger
+from tests import naive
+from tests.deciders import fingerprint, some_arms
+from tests.worlds import U3
+
+
+def remembered(decider: pb.Decider) -> dict[str, index.Fate]:
+    ledger = decider._ledger
+    assert isinstance(ledger, MemoryLedger)
+    return ledger.index().recent
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 40))
+def test_the_order_of_telling_does_not_matter(order: random.Random, n: int) -> None:
+    rng = np.random.default_rng(2)
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
+    decisions = [decider.ask(some_arms(rng)) for _ in range(n)]
+    assert [d.id for d in decider.pending] == [d.id for d in decisions]
+    rewards = rng.normal(size=n)
+    pairs = list(zip(decisions, rewards.tolist(), strict=True))
+    order.shuffle(pairs)
+    half = n // 2
+    for decision, reward in pairs[:half]:
+        decider.tell(decision.id, reward)
+    decider.tell_many({decision.id: reward for decision, reward in pairs[half:]})
+    _, theta = naive.ridge(np.array([d.arm for d in decisions]), rewards, 1.0)
+    np.testing.assert_allclose(decider.ridge.theta, theta, rtol=0, atol=1e-10)
+    assert decider.pending == ()
+    assert decider.steps == n
+
+
+def test_telling_twice_the_same_is_harmless_and_otherwise_an_error() -> None:
+    decider = pb.Decider(subspace=U3, seed=0)
+    decision = decider.ask(np.eye(3))
+    decider.tell(decision.id, 1.0)
+    before = fingerprint(decider)
+    decider.tell(decision.id, 1.0)
+    decider.tell_many([(decision, 1.0), (decision, True)])
+    assert fingerprint(decider) == before
+    with pytest.raises(ValueError, match=r"was told 1\.0 before, got 0\.0"):
+        decider.tell(decision.id, 0.0)
+    other = decider.ask(np.eye(3))
+    before = fingerprint(decider)
+    with pytest.raises(ValueError, match=r"was told 2\.0 before, got 3\.0"):
+        decider.tell_many([(other, 2.0), (other, 3.0)])
+    with pytest.raises(KeyError, match="unknown"):
+        decider.tell_many([(other.id, 2.0), ("nobody-7", 3.0)])
+    assert fingerprint(decider) == before
+
+
+def test_another_deciders_id_is_unknown() -> None:
+    one, two = (pb.Decider(subspace=U3, seed=0) for _ in range(2))
+    decision = one.ask(np.eye(3))
+    two.ask(np.eye(3))
+    with pytest.raises(KeyError, match=f"id '{decision.id}' is unknown"):
+        two.tell(decision.id, 1.0)
+    with pytest.raises(TypeError, match="id must be that of a decision, got 1"):
+        two.tell(1, 1.0)  # type: ignore[arg-type]
+
+
+def test_memory_of_what_was_told_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "REMEMBERED", 5)
+    decider = pb.Decider(subspace=U3, seed=0)
+    decisions = [decider.ask(np.eye(3)) for _ in range(20)]
+    decider.tell_many([(d, 1.0) for d in decisions])
+    assert len(remembered(decider)) == 5
+    decider.tell(decisions[-1].id, 1.0)
+    before = fingerprint(decider)
+    with pytest.raises(KeyError, match="is unknown"):
+        decider.tell(decisions[0].id, 1.0)
+    assert fingerprint(decider) == before
+    logged = pb.Decider(subspace=U3, seed=0, log=True)
+    decisions = [logged.ask(np.eye(3)) for _ in range(20)]
+    logged.tell_many([(d, 1.0) for d in decisions])
+    logged.tell(decisions[0].id, 1.0)
+    with pytest.raises(ValueError, match=r"was told 1\.0 before"):
+        logged.tell(decisions[0].id, 2.0)
+
+
+def test_forgetting_does_not_walk_over_what_was_forgotten_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To find its first entry, a dict steps over each that was deleted before it."""
+    walks = []
+
+    class Watched(OrderedDict[str, index.Fate]):
+        def __iter__(self) -> Iterator[str]:
+            walks.append(1)
+            return super().__iter__()
+
+    monkeypatch.setattr(index, "REMEMBERED", 5)
+    decider = pb.Decider(subspace=U3, seed=0)
+    ledger = decider._ledger
+    assert isinstance(ledger, MemoryLedger)
+    ledger.index().recent = Watched()
+    for _ in range(20):
+        decider.tell(decider.ask(np.eye(3)), 1.0)
+    assert len(remembered(decider)) == 5
+    assert not walks
+
+
+@pytest.mark.parametrize(
+    ("reward", "error", "message"),
+    [
+        (math.nan, ValueError, "reward of .* must be finite, got nan"),
+        (math.inf, ValueError, "reward of .* must be finite, got inf"),
+        ("much", TypeError, "reward of .* must be a number, got 'much'"),
+        (1e200, ValueError, r"reward of .* must be at most 1e\+50 in size, got 1e\+200: rescale"),
+        (None, TypeError, "reward of .* must be a number, got None"),
+    ],
+)
+def test_a_reward_that_is_no_number_changes_nothing(
+    reward: Any, error: type[Exception], message: str
+) -> None:
+    decider = pb.Decider(subspace=U3, seed=0)
+    decision = decider.ask(np.eye(3))
+    before = fingerprint(decider)
+    with pytest.raises(error, match=message):
+        decider.tell(decision.id, reward)
+    assert fingerprint(decider) == before
+
+
+def test_outcomes_come_as_a_mapping_or_a_series_too() -> None:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
+    first, second = decider.ask(np.eye(3), count=2)
+    decider.tell_many(pd.Series({first.id: 1.0}))
+    decider.tell_many({second.id: 2.0})
+    assert decider.pending == ()
+    assert decider.ridge.n == 2

@@ -1,0 +1,290 @@
+"""A decider's file: it goes on exactly, and damage or a kill never passes for a decider."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import projbandits as pb
+from tests.deciders import fingerprint
+from tests.format1 import FOLDER
+from tests.worlds import U3
+
+U = pb.Subspace.without("age", columns=["age", "price", "size"])
+
+
+def constant(t: int) -> float:
+    return 0.5
+
+
+def played(log: bool = False, strategy: pb.GENTRY | None = None) -> pb.Decider:
+    decider = pb.Decider(strategy or pb.GENTRY(alpha=3.0), subspace=U, seed=1, log=log)
+    rng = np.random.default_rng(0)
+    for t in range(30):
+        decision = decider.ask(rng.normal(size=(5, 3)))
+        if t % 3:
+            decider.tell(decision.id, float(rng.normal()))
+    return decider
+
+
+def test_resumed_it_goes_on_exactly_where_it_was(tmp_path: Path) -> None:
+    one = played()
+    one.save(tmp_path / "decider")
+    two = pb.Decider.load(tmp_path / "decider", resume=True)
+    assert repr(one) == repr(two)
+    assert [d.id for d in one.pending] == [d.id for d in two.pending]
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        X, reward = rng.normal(size=(4, 3)), float(rng.normal())
+        a, b = one.ask(X), two.ask(X)
+        assert (a.index, a.propensity, a.estimate) == (b.index, b.propensity, b.estimate)
+        assert a.id != b.id
+        one.tell(one.pending[0].id, reward)
+        two.tell(two.pending[0].id, reward)
+    np.testing.assert_array_equal(one.ridge.factor, two.ridge.factor)
+
+
+def test_what_was_told_is_remembered_in_the_file(tmp_path: Path) -> None:
+    one = pb.Decider(pb.GENTRY(), subspace=U, seed=0)
+    told = one.ask(np.eye(3))
+    one.tell(told, 2.0)
+    one.save(tmp_path / "decider")
+    two = pb.Decider.load(tmp_path / "decider")
+    two.tell(told.id, 2.0)
+    with pytest.raises(ValueError, match=r"was told 2\.0 before, got 17\.0"):
+        two.tell(told.id, 17.0)
+    assert two.ridge.n == 1
+    with pytest.raises(ValueError, match="common origin"):
+        one.merge(two)
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_restored_copy_repeats_neither_ids_nor_choices(tmp_path: Path, log: bool) -> None:
+    """What was asked after the save stays with whoever asked it."""
+    one = played(log)
+    one.save(tmp_path / "decider")
+    lost = [one.ask(np.eye(3)) for _ in range(30)]  # and then it crashed
+    copies = [pb.Decider.load(tmp_path / "decider") for _ in range(2)]
+    made = [[copy.ask(np.eye(3)) for _ in range(30)] for copy in copies]
+    ids = [decision.id for some in (lost, *made) for decision in some]
+    assert len(set(ids)) == len(ids)
+    choices = [tuple(decision.index for decision in some) for some in (lost, *made)]
+    assert len(set(choices)) == 3
+    before = fingerprint(copies[0])
+    with pytest.raises(KeyError, match="is unknown"):
+        copies[0].tell(lost[0].id, 1.0)
+    assert fingerprint(copies[0]) == before
+
+
+def test_columns_and_the_warning_are_remembered(tmp_path: Path) -> None:
+    one = pb.Decider(subspace=pb.Subspace.span(np.ones((2, 1))), seed=0)
+    with pytest.warns(UserWarning, match="cannot identify"):
+        one.ask(pd.DataFrame([[1.0, 0.0]], columns=["b", "a"]))
+    one.save(tmp_path / "decider")
+    two = pb.Decider.load(tmp_path / "decider")
+    assert two.columns == ("b", "a")
+    two.ask(pd.DataFrame([[0.0, 1.0]], columns=["a", "b"]))
+
+
+def test_the_log_is_saved_too(tmp_path: Path) -> None:
+    one = played(log=True)
+    one.spill(tmp_path / "early.parquet")
+    later = one.ask(np.eye(3))
+    one.tell(later.id, 2.0)
+    one.save(tmp_path / "decider")
+    two = pb.Decider.load(tmp_path / "decider")
+    pd.testing.assert_frame_equal(one.log(), two.log())
+    assert two.explain(later.id).reason == one.explain(later.id).reason
+    assert str(two.audit()) == str(one.audit())
+
+
+def test_it_is_read_without_pickle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played(log=True).save(tmp_path / "decider")
+    content = (tmp_path / "decider").read_bytes()
+    assert content.startswith(b"projbandits decider, format 2\n")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("pickle was used")
+
+    for name in ("load", "loads", "Unpickler"):
+        monkeypatch.setattr(pickle, name, refuse)
+    assert len(pb.Decider.load(tmp_path / "decider").log()) == 30
+
+
+def test_a_strategy_that_a_file_cannot_hold_is_asked_for(tmp_path: Path) -> None:
+    strategy = pb.GENTRY(schedule=constant)
+    played(strategy=strategy).save(tmp_path / "decider")
+    with pytest.raises(ValueError, match=r"pass it as Decider\.load\(path, strategy="):
+        pb.Decider.load(tmp_path / "decider")
+    with pytest.raises(ValueError, match=r"strategy must be GENTRY\(schedule=constant\)"):
+        pb.Decider.load(tmp_path / "decider", strategy=pb.GENTRY())
+    assert pb.Decider.load(tmp_path / "decider", strategy=strategy).steps == 30
+
+
+def test_damage_is_noticed_wherever_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "decider"
+    played().save(path)
+    content = path.read_bytes()
+    for at in [*range(120), *range(120, len(content), 97)]:
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with pytest.raises(ValueError, match="path must be a"):
+            pb.Decider.load(path)
+    for length in (0, 10, 50, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:length])
+        with pytest.raises(ValueError, match="path must be a"):
+            pb.Decider.load(path)
+
+
+def test_foreign_files_and_other_formats_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "other"
+    np.save(path, np.eye(2))
+    with pytest.raises(ValueError, match="is something else"):
+        pb.Decider.load(path.with_suffix(".npy"))
+    path.write_bytes(b"projbandits decider, format 99\n")
+    with pytest.raises(ValueError, match="has format 99: read it with the version"):
+        pb.Decider.load(path)
+    with pytest.raises(FileNotFoundError):
+        pb.Decider.load(tmp_path / "nowhere")
+
+
+def test_a_write_that_fails_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "decider"
+    decider = played()
+    decider.save(path)
+    before = path.read_bytes()
+    decider.ask(np.eye(3))
+
+    def full(descriptor: int) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space left"):
+        decider.save(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["decider"]
+
+
+WRITER = """
+import sys, numpy as np, projbandits as pb
+d = 60
+decider = pb.Decider(subspace=pb.Subspace.coordinates([0], d=d), seed=0)
+X = np.eye(d)
+while True:
+    decider.tell(decider.ask(X).id, 1.0)
+    decider.save(sys.argv[1])
+    print(decider.steps, flush=True)
+"""
+
+
+def test_killed_at_any_moment_the_file_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "decider"
+    for round_ in range(4):
+        command = [sys.executable, "-c", WRITER, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            for _ in range(5):
+                said = int(writer.stdout.readline())
+            time.sleep(0.0037 * round_)
+            writer.send_signal(signal.SIGKILL)
+            said = max([said, *map(int, writer.stdout.read().split())])
+        loaded = pb.Decider.load(path)
+        assert loaded.steps in (said, said + 1)
+        assert loaded.ridge.n == loaded.steps
+
+
+def test_what_is_pending_is_read_only_after_loading_too(tmp_path: Path) -> None:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
+    decider.ask(np.eye(3))
+    decider.save(tmp_path / "decider")
+    with pytest.raises(ValueError, match="read-only"):
+        pb.Decider.load(tmp_path / "decider").pending[0].arm[0] = 9.0
+
+
+def test_saving_follows_links_and_names_a_missing_folder(tmp_path: Path) -> None:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    decider.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").is_file()
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        decider.save(tmp_path / "nowhere" / "file")
+
+
+def test_a_large_set_of_arms_has_the_same_chances_after_loading(tmp_path: Path) -> None:
+    # Above 4,096 arms D_k is sought among some of them; a FiniteArms is no exception.
+    rng = np.random.default_rng(0)
+    arms = pb.FiniteArms(rng.normal(size=(5000, 3)))
+    decider = pb.Decider(pb.GENTRY(alpha=0.5), subspace=U3, seed=1, log=True)
+    for _ in range(6):
+        for decision in decider.ask(arms, count=2):
+            decider.tell(decision, float(rng.normal()))
+    decider.save(tmp_path / "decider")
+    for log in (decider.log(), pb.Decider.load(tmp_path / "decider").log()):
+        stated = [p[i] for p, i in zip(log["probabilities"], log["position"], strict=True)]
+        np.testing.assert_allclose(stated, log["propensity"], atol=1e-12)
+
+
+def test_offers_of_any_size_are_kept_once(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(10_000, 20))
+    U = pb.Subspace.coordinates(range(10), d=20)
+    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=1, log=True)
+    for _ in range(5):
+        _, second = decider.ask(X, count=2)
+        decider.tell(second, 1.0)
+    decider.save(tmp_path / "decider")
+    assert (tmp_path / "decider").stat().st_size < X.nbytes + 30_000
+    loaded = pb.Decider.load(tmp_path / "decider")
+    assert loaded.explain(second.id).reason == decider.explain(second).reason
+    assert loaded.audit().table["value"]["decisions audited"] == 10
+    assert len(pb.replay(loaded.log(), pb.GENTRY()).rewards) == 5
+
+
+def test_without_a_log_nothing_large_is_kept(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(60_000, 3))
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=1)
+    _, second = decider.ask(X, count=2)
+    decider.ask(pb.FiniteArms(X))
+    decider.save(tmp_path / "decider")
+    assert (tmp_path / "decider").stat().st_size < 50_000
+    assert decider.explain(second, X).reason
+
+
+@pytest.mark.parametrize("name", ["plain", "logged"])
+def test_files_of_the_first_format_still_load(tmp_path: Path, name: str) -> None:
+    known = json.loads((FOLDER / f"{name}.json").read_text())
+    path = tmp_path / "decider"
+    decider = pb.Decider.load(FOLDER / f"{name}.decider")
+    with pytest.raises(ValueError, match=r"resume must be False, .* is of the first format"):
+        pb.Decider.load(FOLDER / f"{name}.decider", resume=True)
+    decider.save(path)
+    for one in (decider, pb.Decider.load(path)):  # and from a file of the present format
+        np.testing.assert_array_equal(one.ridge.theta, known["theta"])
+        assert (one.ridge.n, one.steps) == (known["observations"], known["steps"])
+        assert [decision.id for decision in one.pending] == known["pending"]
+        one.tell_many(known["told"])
+        assert one.ridge.n == known["observations"]
+        with pytest.raises(ValueError, match="before, got"):
+            one.tell(next(iter(known["told"])), 99.0)
+        if name == "logged":
+            log = one.log()
+            assert log["step"].tolist() == [*range(1, 25)]
+            assert log["reward"].notna().sum() == len(known["told"])
+            for id, reason in known["reasons"].items():
+                assert one.explain(id).reason == reason
+            assert one.audit().role == known["role"]
+            assert len(pb.replay(log, pb.GENTRY()).rewards) == len(known["told"])
+    decider.tell(known["pending"][0], 1.0)
+    assert decider.ridge.n == known["observations"] + 1
+    assert decider.ask(np.eye(3)).step == known["steps"] + 1
+    with pytest.raises(ValueError, match="cannot be unlearnt"):
+        decider.amend(next(iter(known["told"])), 3.0)

@@ -1,0 +1,52 @@
+"""Deciders in stores: made, joined, opened, or refused by name."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import projbandits as pb
+from projbandits.ledger.memory_store import MemoryStore
+from tests.worlds import U3
+
+
+def test_a_decider_is_made_once_and_joined_by_others() -> None:
+    store = MemoryStore()
+    one = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, store=store, name="films")
+    two = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, store=store, name="films")
+    assert one._session == 0 != two._session
+    alone = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
+    assert one.ask(np.eye(3)).index == alone.ask(np.eye(3)).index
+    other = pb.Subspace.coordinates([0], d=3)
+    for strategy, subspace in ((pb.UE(), U3), (pb.GENTRY(), other), (pb.GENTRY(alpha=2.0), U3)):
+        with pytest.raises(ValueError, match="name must be that of a new decider"):
+            pb.Decider(strategy, subspace=subspace, store=store, name="films")
+    assert two.steps == 1
+    one.change(strategy=pb.UE())
+    assert repr(two.strategy) == "UE()"
+
+
+def test_a_strategy_of_ones_own_is_asked_for() -> None:
+    store, own = MemoryStore(), pb.GENTRY(schedule=lambda t: 0.5)
+    pb.Decider(own, subspace=U3, store=store, name="films").ask(np.eye(3))
+    with pytest.raises(ValueError, match="strategy must be given"):
+        pb.Decider.open(store, "films")
+    assert pb.Decider.open(store, "films", own).steps == 1
+
+
+def test_bad_stores_and_names_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    with pytest.raises(KeyError, match=r"name must be one of \[\], got 'films'"):
+        pb.Decider.open(store, "films")
+    with pytest.raises(ValueError, match="name must say what the decider is called"):
+        pb.Decider(subspace=U3, store=store)
+    with pytest.raises(ValueError, match=r"name must come with store=\.\.\., got 'films' alone"):
+        pb.Decider(subspace=U3, name="films")
+    for bad in (3, "films.db"):
+        with pytest.raises(TypeError, match="store must be a URL such as"):
+            pb.Decider(subspace=U3, store=bad, name="films")  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    for name in [name for name in sys.modules if name.startswith("projbandits.ledger.sql")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'projbandits\[store\]'"):
+        pb.Decider(subspace=U3, store="sqlite:///films.db", name="films")

@@ -1,0 +1,66 @@
+import gc
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from projbandits.ledger.committing import Committer
+
+
+def test_what_arrives_during_a_flush_goes_together_and_each_gets_its_own_answer() -> None:
+    sizes, first = list[int](), threading.Event()
+
+    def commit(numbers: Sequence[int]) -> list[int | Exception]:
+        sizes.append(len(numbers))
+        first.wait()
+        return [ValueError(n) if n % 7 == 0 else 2 * n for n in numbers]
+
+    committer: Committer[int, int] = Committer(commit)
+
+    def ask(n: int) -> object:
+        try:
+            return committer.submit(n)
+        except ValueError as error:
+            return error.args
+
+    with ThreadPoolExecutor(30) as pool:
+        answers = [pool.submit(ask, n) for n in range(30)]
+        time.sleep(0.2)  # they are waiting by now
+        first.set()
+        found = [answer.result() for answer in answers]
+    assert found == [(n,) if n % 7 == 0 else 2 * n for n in range(30)]
+    assert len(sizes) < 10  # the first alone, perhaps some who came in the same moment, the others
+    assert sum(sizes) == 30
+
+
+def test_when_the_commit_fails_every_caller_is_told_and_the_next_one_works() -> None:
+    broken = [True]
+
+    def commit(numbers: Sequence[int]) -> Sequence[int]:
+        if broken.pop():
+            broken.append(False)
+            raise OSError("the disk is full")
+        return numbers
+
+    committer: Committer[int, int] = Committer(commit)
+    with pytest.raises(OSError, match="the disk is full"):
+        committer.submit(1)
+    broken[:] = [False]
+    assert committer.submit(2) == 2
+    committer.close()
+    broken[:] = [False]
+    assert committer.submit(3) == 3
+
+
+def test_the_thread_ends_with_its_owner() -> None:
+    committer: Committer[int, int] = Committer(lambda numbers: numbers)
+    committer._alone = False
+    committer.submit(1)
+    thread = committer._thread
+    assert thread is not None
+    del committer
+    gc.collect()
+    thread.join(5)
+    assert not thread.is_alive()
