@@ -70,9 +70,7 @@ sys.modules[{module!r}].{function} = hiding
 def test_in_a_callback_that_hides_it(
     tmp_path: Path, module: str, function: str, returned: str
 ) -> None:
-    code = HIDING.format(
-        module=f"projbandits.paper.{module}", function=function, returned=returned
-    )
+    code = HIDING.format(module=f"projbandits.paper.{module}", function=function, returned=returned)
     size = ("--trials", "2", "--horizon", "5", "--out", str(tmp_path / "out"))
     came_to = child(code, RUN, arguments=("reproduce", "fig-a", *size))
     assert came_to == (130, "", "projbandits: stopped\n")
