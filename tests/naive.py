@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize_scalar
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -266,34 +266,22 @@ def with_arm_effects(
 
 
 def asymptotic_constant(X: Array, P: Array, theta: Array, sd: float) -> float:
-    """The constant of log n by a general solver, from its definition; the best arm must be one.
+    """The constant of log n by a general convex solver, from its definition.
 
-    Free pulls of the best arm are a number of pulls that is very large.
+    The best arm must be one. Its pulls cost nothing, so there are infinitely many: what is then
+    unknown lies orthogonal to it, and only the other arms tell about that.
     """
+    import cvxpy
+
     F = X @ P
     gaps = (F @ theta).max() - F @ theta
     h = int(np.argmin(gaps))
     others = [z for z in range(len(X)) if z != h]
-
-    def room(N: Any) -> Any:
-        V = 1e5 * N.max() * np.outer(X[h], X[h]) + (X[others].T * N) @ X[others]
-        inverse = np.linalg.inv(V)
-        left = [
-            1 - 2 * sd**2 / gaps[y] ** 2 * (F[y] - F[h]) @ inverse @ (F[y] - F[h]) for y in others
-        ]
-        return np.array(left)
-
-    N = np.ones(len(others))
-    N *= 2 * (1 - room(N)).max()
-    unit = float(N[0])
-    solve: Any = minimize
-    found = solve(
-        lambda m: float(gaps[others] @ m),
-        np.ones(len(others)),
-        bounds=[(1e-9, None)] * len(others),
-        constraints={"type": "ineq", "fun": lambda m: room(unit * m)},
-        method="SLSQP",
-        options={"maxiter": 1000, "ftol": 1e-9},
-    )
-    assert room(unit * found.x).min() > -1e-6
-    return unit * float(found.fun)
+    Q = np.linalg.svd(X[[h]])[2][1:].T
+    pulls = cvxpy.Variable(len(others), nonneg=True)
+    V = sum(pulls[i] * np.outer(X[z] @ Q, X[z] @ Q) for i, z in enumerate(others))
+    constraints = [
+        cvxpy.matrix_frac((F[y] - F[h]) @ Q * (2**0.5 * sd / gaps[y]), V) <= 1 for y in others
+    ]
+    problem = cvxpy.Problem(cvxpy.Minimize(gaps[others] @ pulls), constraints)
+    return float(problem.solve(solver=cvxpy.CLARABEL))
