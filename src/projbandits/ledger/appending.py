@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,6 +36,7 @@ class Written:
     rows: list[columns.Row]
     entries: list[Entry]
     outcomes: list[int | Exception]
+    held: dict[str, Held]
 
 
 _head = (
@@ -116,13 +117,18 @@ class Preparation:
         Where it stands.
     events : sequence of Event
         All that any caller wants to add.
+    known : mapping
+        Decisions and what became of them, by id, as far as they need not be looked up.
     """
 
-    def __init__(self, reader: Reader, head: Head, events: Sequence[Event]) -> None:
+    def __init__(
+        self, reader: Reader, head: Head, events: Sequence[Event], known: Mapping[str, Held]
+    ) -> None:
         self.reader, self.head = reader, head
         ids = {event.id for event in events if isinstance(event, Decided | Outcome)}
         keys = {event.key for event in events if isinstance(event, Learnt | Described)}
-        self.held: dict[str, Held] = reader.held(ids)
+        self.held: dict[str, Held] = {id: known[id] for id in ids if id in known}
+        self.held |= reader.held(ids - self.held.keys())
         self.keyed = reader.keyed(keys)
         self.rows = list[columns.Row]()
         self.entries = list[Entry]()
@@ -142,7 +148,7 @@ class Preparation:
                 self.head, size, self.held, self.keyed, self.new = before
                 del self.rows[size:], self.entries[size:]
                 outcomes.append(error)
-        return Written(self.head, self.rows, self.entries, outcomes)
+        return Written(self.head, self.rows, self.entries, outcomes, self.held)
 
     def _add(self, event: Event) -> None:
         about = arm = first = None

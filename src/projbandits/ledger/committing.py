@@ -10,6 +10,7 @@ cannot leave half taken.
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
@@ -22,6 +23,9 @@ Outcome = TypeVar("Outcome")
 
 MOST = 1024
 """How many pieces of work go into one transaction at most."""
+
+PAUSE, PAUSES = 0.0005, 10
+"""For how many seconds more work is awaited, and how often at most while it keeps coming."""
 
 
 class _Waiting:
@@ -119,6 +123,7 @@ class Committer(Generic[Work, Outcome]):
 def _serve(queue: SimpleQueue[_Waiting | None], run: weakref.WeakMethod[Any]) -> None:
     while True:
         batch = [queue.get()]
+        _await_others(queue)
         while len(batch) < MOST and batch[-1] is not None:
             try:
                 batch.append(queue.get_nowait())
@@ -138,3 +143,15 @@ def _same(error: BaseException) -> BaseException:
     same.__dict__.update(error.__dict__)
     same.args, same.__cause__ = error.args, error.__cause__
     return same
+
+
+def _await_others(queue: SimpleQueue[Any]) -> None:
+    """Wait as long as more work keeps coming, for a few milliseconds at most.
+
+    Where many threads call, they then run undisturbed, and share far fewer transactions.
+    """
+    before = -1
+    for _ in range(PAUSES):
+        if before == (before := queue.qsize()):
+            return
+        time.sleep(PAUSE)

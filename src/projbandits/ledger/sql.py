@@ -159,7 +159,8 @@ class SqlStore:
 
     def _try(self, works: Sequence[Work], before: dict[int, Written]) -> dict[int, Written]:
         """Run the transaction; `before` is what the last attempt wrote, and gets what this does."""
-        ledgers = {work.ledger.number: work.ledger for work in works}
+        # Of several openings of one ledger the first, the one that `_commit` tells of it.
+        ledgers = {work.ledger.number: work.ledger for work in reversed(works)}
         with self.database.writing() as connection:
             heads = {n: self._locked(connection, ledgers[n]) for n in sorted(ledgers)}
             if any(appending.is_there(connection, n, before[n]) for n in before):
@@ -185,4 +186,5 @@ class SqlStore:
             if work.snapshot is not None:
                 write_snapshot(connection, ledger.number, work.snapshot)
         events = [event for work in works for event in work.events]
-        return Preparation(reader, head, events).written([work.events for work in works])
+        preparation = Preparation(reader, head, events, ledger.held_at(head))
+        return preparation.written([work.events for work in works])

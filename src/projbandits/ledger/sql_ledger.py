@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,7 +23,7 @@ from projbandits.ledger.reading import Reader
 from projbandits.ledger.snapshots import find_snapshot
 
 RECENT = 4096
-"""How many of the events that this process added are kept in memory, to be read without asking."""
+"""How many events and decisions of this process are kept in memory, to save looking them up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class SqlLedger:
         self._lock = threading.Lock()
         self._recent: dict[int, Entry] = {}
         self.left: Head | None = None
+        self._held: OrderedDict[str, Held] = OrderedDict()
         self._ahead: tuple[int, list[Entry]] = 1, []
         self._seen = Head(0, 0, -1)
         self._arms.after_fork()
@@ -162,8 +164,18 @@ class SqlLedger:
         reader.arms = lambda row: self._arms.features(row, reader)
         return reader
 
+    def held_at(self, head: Head) -> Mapping[str, Held]:
+        """Return decisions that need not be looked up, if no other process added anything since."""
+        if head != self.left:
+            self._held.clear()
+        return self._held
+
     def added(self, written: Written) -> None:
         """Remember what this process has added, so that it need not be read."""
+        self.left = None  # an interrupt from here on makes the next transaction look things up
+        self._held.update(written.held)
+        while len(self._held) > RECENT:
+            self._held.popitem(last=False)
         self.left = written.head
         self._arms.add(written.entries)
         if any(isinstance(outcome, Behind) for outcome in written.outcomes):
