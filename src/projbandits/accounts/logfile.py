@@ -31,6 +31,9 @@ from projbandits.ridge import Ridge
 if TYPE_CHECKING:
     import pandas as pd
 
+GROUP = 256
+"""How many rows of a file are read together at least."""
+
 CELL = 100
 """About how many bytes a cell of a table takes beside its numbers."""
 
@@ -95,26 +98,30 @@ def _write(file: Any, tables: Iterable[pd.DataFrame], about: str) -> int:
             attrs = {b"PANDAS_ATTRS": json.dumps({ABOUT: about}).encode()}
             writer = pq.ParquetWriter(file, pa.schema(fields, metadata=attrs))
         arrow = pa.Table.from_pandas(table, schema=writer.schema, preserve_index=False)
-        writer.write_table(arrow)
+        writer.write_table(arrow, row_group_size=GROUP)
         rows += len(table)
     if writer is not None:
         writer.close()
     return rows
 
 
-def tables(source: str | bytes, d: int, largest: float) -> Iterator[pd.DataFrame]:
+def tables(
+    source: str | bytes, d: int, largest: float, only: str | None = None
+) -> Iterator[pd.DataFrame]:
     """Yield the log of a decider with d features piece by piece, from a local file or its content.
+
+    With `only`, the row of the decision with this id, if it is there; hardly any other is read.
 
     A file that would take more than `largest` bytes in memory is refused: a few bytes can say
     that a value comes again a billion times.
     """
     if isinstance(source, bytes):
-        yield from _pieces(io.BytesIO(source), d, largest)
+        yield from _pieces(io.BytesIO(source), d, largest, only)
         return
     if not Path(source).is_file():
         raise FileNotFoundError(f"the log needs the file {source!r}, which is not there")
     with open(source, "rb") as file:
-        pieces = _pieces(file, d, largest)
+        pieces = _pieces(file, d, largest, only)
         while True:
             with named(source):
                 piece = next(pieces, None)
@@ -134,7 +141,7 @@ def named(source: str | bytes) -> Iterator[None]:
         raise ValueError(f"{source!r} must be a log that spill wrote: {error}") from error
 
 
-def _pieces(file: Any, d: int, largest: float) -> Iterator[pd.DataFrame]:
+def _pieces(file: Any, d: int, largest: float, only: str | None) -> Iterator[pd.DataFrame]:
     import pyarrow as pa
     from pyarrow import parquet as pq
 
@@ -155,7 +162,7 @@ def _pieces(file: Any, d: int, largest: float) -> Iterator[pd.DataFrame]:
         if len(set(names)) != len(names) or not {*COLUMNS} <= {*names}:
             raise ValueError(f"it must have the columns {[*COLUMNS]}, got {names}")
         schema = pa.schema([(name, types[kinds.get(name, "number")]) for name in names])
-        for batch in stored.iter_batches(CHUNK):
+        for batch in _batches(stored, only):
             table = pa.Table.from_batches([batch])
             table.validate(full=True)
             table = table.cast(schema)
@@ -167,6 +174,18 @@ def _pieces(file: Any, d: int, largest: float) -> Iterator[pd.DataFrame]:
             yield _completed(frame).astype({"id": object, "asked": TIME, "told": TIME})
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"it cannot be read as Parquet, {error}") from error
+
+
+def _batches(stored: Any, only: str | None) -> Iterator[Any]:
+    """Yield all rows in batches, or the row of one decision."""
+    if only is None:
+        yield from stored.iter_batches(CHUNK)
+        return
+    for group in range(stored.num_row_groups):
+        ids = stored.read_row_group(group, columns=["id"])["id"].to_pylist()
+        if only in ids:
+            yield from stored.read_row_group(group).slice(ids.index(only), 1).to_batches()
+            return
 
 
 def _completed(frame: pd.DataFrame) -> pd.DataFrame:

@@ -140,13 +140,13 @@ class Accounted(Recorded):
             raise ValueError("this decider keeps no log: make it with Decider(..., log=True)")
         return Reader(self._ledger, self._given)
 
-    def _spilled(self) -> Iterator[list[Account]]:
-        """Yield the decisions that were moved to files, with their grounds."""
+    def _spilled(self, only: str | None = None) -> Iterator[list[Account]]:
+        """Yield the decisions that were moved to files, or one of them, with their grounds."""
         from projbandits.accounts import logfile
 
         known = self._now()
         for source in self._files:
-            for table in logfile.tables(source, known.subspace.ambient, self._largest):
+            for table in logfile.tables(source, known.subspace.ambient, self._largest, only):
                 with logfile.named(source):
                     accounts = logfile.accounts(table, known)
                 yield accounts
@@ -157,10 +157,9 @@ class Accounted(Recorded):
         held = self._ledger.held(id)
         if held is not None:
             return Decision.of(held, reader.grounds(held))
-        for accounts in self._spilled():
+        for accounts in self._spilled(id):
             for account in accounts:
-                if account.decision.id == id:
-                    return account.decision
+                return account.decision
         raise KeyError(f"decision must be in the log, got {id!r}")
 
     def save(self, path: str | os.PathLike[str]) -> None:
