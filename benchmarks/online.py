@@ -1,13 +1,16 @@
-"""Measure the decider: an ask and a tell, very many arms, memory, and threads."""
+"""Measure the decider: an ask and a tell, very many arms, memory, its log, threads and stores."""
 
 from __future__ import annotations
 
 import random
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -83,6 +86,33 @@ def memory(steps: int = 100_000) -> None:
     )
 
 
+def log(decisions: int = 10_000) -> None:
+    """Print how long it takes to save a log of ever new arms, and to explain one decision."""
+    rng = np.random.default_rng(0)
+    U = pb.Subspace.coordinates(range(10), d=20)
+    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0, log=True)
+    made = [decider.ask(rng.normal(size=(100, 20))).id for _ in range(decisions)]
+    decider.tell_many((id, 1.0) for id in made)
+    with tempfile.TemporaryDirectory() as folder:
+        path, spilled = Path(folder) / "decider", Path(folder) / "log.parquet"
+        saving = _seconds(lambda: decider.save(path))
+        size = path.stat().st_size
+        kept = _seconds(lambda: decider.explain(made[decisions // 2]))
+        decider.spill(spilled)
+        moved = _seconds(lambda: decider.explain(made[decisions // 2]))
+    print(
+        f"{decisions:,} decisions among 100 changing arms, d = 20: saved in {saving:.2f} s, "
+        f"{size / decisions / 1e3:.1f} KB each; one explained in {kept:.2f} s, spilled in "
+        f"{moved:.2f} s"
+    )
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
 def threads(steps: int = 1_000_000, workers: int = 4) -> None:
     """Print how far the belief of four threads is from the direct solution."""
     d, theta = 5, np.array([1.0, -1.0, 0.5, 2.0, 0.0])
@@ -136,6 +166,7 @@ def main() -> None:
     ask_and_tell()
     many_arms()
     memory()
+    log()
     threads()
     stores.main()
 

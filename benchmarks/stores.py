@@ -95,6 +95,9 @@ def against_optuna(rounds: int = 40, seconds: float = 4.0) -> None:
             times["theirs"].append(time.perf_counter() - start)
         optuna, ours = median(times["theirs"]), median(times["ours"])
         print(
+            f"a flush to disk: {1e3 * _flush(folder):.2f} ms; ask + tell needs two, Optuna's twelve"
+        )
+        print(
             f"ask + tell on SQLite, one caller: {1e3 * ours:.1f} ms, Optuna {1e3 * optuna:.0f} ms: "
             f"{optuna / ours:.1f} times (to reach: 10)"
         )
@@ -103,6 +106,18 @@ def against_optuna(rounds: int = 40, seconds: float = 4.0) -> None:
             f"{optuna / min(many):.0f} times (to reach: 40)"
         )
         decider.close()
+
+
+def _flush(folder: Path, times: int = 30) -> float:
+    """Return the median time in seconds that the disk takes to make 8 KB durable."""
+    took = []
+    with open(folder / "flushed", "wb", buffering=0) as file:
+        for _ in range(times):
+            file.write(b"x" * 8192)
+            start = time.perf_counter()
+            os.fsync(file.fileno())
+            took.append(time.perf_counter() - start)
+    return median(took)
 
 
 def _run(url: str, callers: int, seconds: float, begin: Any, rates: Any) -> None:

@@ -2,7 +2,7 @@ import gc
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
@@ -33,6 +33,31 @@ def test_what_arrives_during_a_flush_goes_together_and_each_gets_its_own_answer(
     assert found == [(n,) if n % 7 == 0 else 2 * n for n in range(30)]
     assert len(sizes) < 10  # the first alone, perhaps some who came in the same moment, the others
     assert sum(sizes) == 30
+
+
+def test_more_work_is_awaited_as_long_as_it_keeps_coming(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes, coming, sleep = list[int](), iter((1, 2, 3)), time.sleep
+
+    def commit(numbers: Sequence[int]) -> Sequence[int]:
+        sizes.append(len(numbers))
+        return numbers
+
+    committer: Committer[int, int] = Committer(commit, pauses=10)
+    committer._alone = False
+    answers = list[Future[int]]()
+
+    def pause(_: float) -> None:
+        number = next(coming, None)
+        if number is not None:
+            answers.append(pool.submit(committer.submit, number))
+            while committer._queue.qsize() < number:
+                sleep(0.001)
+
+    with ThreadPoolExecutor(3) as pool:
+        monkeypatch.setattr("projbandits.ledger.committing.time.sleep", pause)
+        assert committer.submit(0) == 0
+        assert [answer.result(5) for answer in answers] == [1, 2, 3]
+    assert sizes == [4]
 
 
 def test_when_the_commit_fails_every_caller_is_told_and_the_next_one_works() -> None:

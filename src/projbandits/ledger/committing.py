@@ -24,8 +24,8 @@ Outcome = TypeVar("Outcome")
 MOST = 1024
 """How many pieces of work go into one transaction at most."""
 
-PAUSE, PAUSES = 0.0005, 10
-"""For how many seconds more work is awaited, and how often at most while it keeps coming."""
+PAUSE = 0.0005
+"""For how many seconds more work is awaited at a time."""
 
 
 class _Waiting:
@@ -48,6 +48,8 @@ class Committer(Generic[Work, Outcome]):
     commit : callable
         Takes a list of work and returns, for each piece, its outcome or the error its caller gets.
         If it raises instead, every caller gets that error.
+    pauses : int
+        How often more work is awaited, `PAUSE` seconds each time, as long as it keeps coming.
 
     Examples
     --------
@@ -57,8 +59,11 @@ class Committer(Generic[Work, Outcome]):
     8
     """
 
-    def __init__(self, commit: Callable[[Sequence[Work]], Sequence[Outcome | Exception]]) -> None:
+    def __init__(
+        self, commit: Callable[[Sequence[Work]], Sequence[Outcome | Exception]], pauses: int = 0
+    ) -> None:
         self._commit = commit
+        self._pauses = pauses
         self.after_fork()
         renewed(self)
 
@@ -102,7 +107,10 @@ class Committer(Generic[Work, Outcome]):
                 run = weakref.WeakMethod(self._run)
                 weakref.finalize(self, self._queue.put, None)
                 thread = threading.Thread(
-                    target=_serve, args=(self._queue, run), name="projbandits-commits", daemon=True
+                    target=_serve,
+                    args=(self._queue, run, self._pauses),
+                    name="projbandits-commits",
+                    daemon=True,
                 )
                 thread.start()
                 self._thread = thread
@@ -120,10 +128,10 @@ class Committer(Generic[Work, Outcome]):
             waiting.done.release()
 
 
-def _serve(queue: SimpleQueue[_Waiting | None], run: weakref.WeakMethod[Any]) -> None:
+def _serve(queue: SimpleQueue[_Waiting | None], run: weakref.WeakMethod[Any], pauses: int) -> None:
     while True:
         batch = [queue.get()]
-        _await_others(queue)
+        _await_others(queue, pauses)
         while len(batch) < MOST and batch[-1] is not None:
             try:
                 batch.append(queue.get_nowait())
@@ -145,13 +153,10 @@ def _same(error: BaseException) -> BaseException:
     return same
 
 
-def _await_others(queue: SimpleQueue[Any]) -> None:
-    """Wait as long as more work keeps coming, for a few milliseconds at most.
-
-    Where many threads call, they then run undisturbed, and share far fewer transactions.
-    """
+def _await_others(queue: SimpleQueue[Any], pauses: int) -> None:
+    """Wait as long as more work keeps coming, this often at most."""
     before = -1
-    for _ in range(PAUSES):
+    for _ in range(pauses):
         if before == (before := queue.qsize()):
             return
         time.sleep(PAUSE)

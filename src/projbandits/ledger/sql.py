@@ -21,6 +21,13 @@ from projbandits.ledger.reading import Reader
 from projbandits.ledger.snapshots import write_snapshot
 from projbandits.ledger.sql_ledger import SqlLedger, Work, no_arms
 
+PAUSES = 10
+"""How often a transaction on SQLite waits for more work while it keeps coming.
+
+Its threads then run undisturbed, and share far fewer transactions. A server does its part in
+processes of its own, which had better begin at once.
+"""
+
 GLANCE = 0.3
 """For how many seconds a file is looked through when it is opened; a larger one in part."""
 
@@ -59,7 +66,8 @@ class SqlStore:
         self.database = Database(url)
         schema.prepare(self.database)
         self._glance()
-        self._committer: Committer[Work, int] = Committer(self._commit)
+        pauses = PAUSES if self.database.sqlite else 0
+        self._committer: Committer[Work, int] = Committer(self._commit, pauses)
 
     def names(self) -> list[str]:
         """Return the names of the ledgers, sorted."""
