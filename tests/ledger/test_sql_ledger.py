@@ -2,7 +2,7 @@ import pytest
 
 from projbandits.ledger.conformance import ARMS, OPENED, decided
 from projbandits.ledger.happened import Offered, Told
-from projbandits.ledger.protocol import Conflict
+from projbandits.ledger.protocol import Conflict, Held
 from projbandits.ledger.reading import Reader
 from projbandits.ledger.sql import SqlStore
 from projbandits.ledger.sql_ledger import Work
@@ -15,7 +15,12 @@ def test_what_this_process_decided_is_not_looked_up(
     ledger = store.create("films", OPENED)
     ledger.append([Offered(0, ARMS)])
     looked = list[set[str]]()
-    monkeypatch.setattr(Reader, "held", lambda _, ids: looked.append({*ids}) or {})
+
+    def held(_: Reader, ids: set[str]) -> dict[str, Held]:
+        looked.append({*ids})
+        return {}
+
+    monkeypatch.setattr(Reader, "held", held)
     ledger.append([decided("a")])
     ledger.append([Told("a", 1.0, 0.5)])
     ledger.append([Told("a", 2.0, 0.5)])  # the same again
