@@ -174,6 +174,18 @@ def test_a_commit_whose_answer_is_lost_is_looked_up(
     assert len(events) == 7
 
 
+def test_an_interrupt_stays_one_when_the_driver_is_surprised(url: str) -> None:
+    database = Database(url)
+    with pytest.raises(KeyboardInterrupt), database.reading():
+        try:
+            raise KeyboardInterrupt
+        finally:  # as psycopg's pipeline does when it is interrupted as it ends
+            raise AssertionError
+    with pytest.raises(AssertionError), database.reading():
+        raise AssertionError
+    database.close()
+
+
 def test_an_older_copy_under_a_running_process_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "films.db"
     ledger = filled(f"sqlite:///{path}")

@@ -106,8 +106,11 @@ class Database:
                 connection = self._engine.connect()
             try:
                 yield connection
-            except BaseException:
+            except BaseException as error:
                 _drop(connection)
+                if isinstance(error, AssertionError) and error.__context__ is not None:
+                    # An interrupt inside of psycopg's pipeline comes out as psycopg's surprise.
+                    raise error.__context__ from None
                 raise
             if len(self._idle) < IDLE:
                 self._idle.append(connection)
