@@ -176,11 +176,16 @@ def test_a_commit_whose_answer_is_lost_is_looked_up(
 
 def test_an_interrupt_stays_one_when_the_driver_is_surprised(url: str) -> None:
     database = Database(url)
-    with pytest.raises(KeyboardInterrupt), database.reading():
+
+    def surprised() -> None:
+        """Do as psycopg's pipeline does when it is interrupted as it ends."""
         try:
             raise KeyboardInterrupt
-        finally:  # as psycopg's pipeline does when it is interrupted as it ends
+        finally:
             raise AssertionError
+
+    with pytest.raises(KeyboardInterrupt), database.reading():
+        surprised()
     with pytest.raises(AssertionError), database.reading():
         raise AssertionError
     database.close()
