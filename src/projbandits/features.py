@@ -221,6 +221,28 @@ class Features:
         """For each feature, the columns that it descends from."""
         return dict(self._layout)
 
+    @property
+    def units(self) -> Array:
+        """How much of its columns one of each feature is: 20 minutes, or one if it is a level.
+
+        A coefficient divided by its unit is what one more in the raw column is worth.
+
+        Examples
+        --------
+        >>> import projbandits as pb
+        >>> pb.Features(numeric={"length": (100.0, 20.0)}).fit().units
+        array([ 1., 20.])
+        """
+        self._check_fitted()
+        parts = {
+            name: [getattr(encoding, "scale", 1.0)] * len(encoding.names)
+            for name, encoding in self.encodings_.items()
+        }
+        units = [1.0] * self.constant + [unit for part in parts.values() for unit in part]
+        for a, b in self.interactions:
+            units += [one * other for one in parts[a] for other in parts[b]]
+        return np.array(units)
+
     @cached_property
     def subspace(self) -> Subspace:
         """The part that counts: every feature that does not descend from a protected source."""
