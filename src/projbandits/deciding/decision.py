@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from dataclasses import dataclass, field
@@ -101,6 +102,10 @@ class Decision:
     def meta(self) -> Any:
         """What the caller noted with it."""
         return None if self.note is None else json.loads(self.note)
+
+    def _repr_html_(self) -> str:
+        # By name and only now: nothing here depends on how a notebook shows it.
+        return str(importlib.import_module("projbandits.notebook").decision(self))
 
     @classmethod
     def of(cls, held: Held, grounds: Grounds | None = None) -> Decision:
