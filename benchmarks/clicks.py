@@ -59,7 +59,7 @@ def chances(scores: Array) -> Array:
 def linear(X: Array, y: Array, weights: Array) -> Array:
     """Return the weighted ridge estimate, its penalty 1 for an outcome of weight 1."""
     V = (X * weights[:, None]).T @ X + np.eye(X.shape[1])
-    return np.linalg.solve(V, X.T @ (weights * y))
+    return np.asarray(np.linalg.solve(V, X.T @ (weights * y)), dtype=np.float64)
 
 
 def logistic(X: Array, y: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 import projbandits as pb
 from projbandits.problems import Wander
@@ -18,10 +19,10 @@ PROBLEMS = {
 
 def rate(problem: pb.problems.Problem, strategy: pb.Strategy, trials: int, horizon: int) -> float:
     """Return how many steps of a trial are played per second, compilation apart."""
-    pb.simulate(problem, strategy, trials=1, horizon=10, engine="compiled", progress=False)
+    options: dict[str, Any] = {"engine": "compiled", "progress": False}
+    pb.simulate(problem, strategy, trials=1, horizon=10, **options)
     begun = time.perf_counter()
-    size = {"trials": trials, "horizon": horizon}
-    pb.simulate(problem, strategy, **size, engine="compiled", progress=False)
+    pb.simulate(problem, strategy, trials=trials, horizon=horizon, **options)
     return trials * horizon / (time.perf_counter() - begun)
 
 

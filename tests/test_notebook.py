@@ -70,7 +70,7 @@ def shown() -> dict[str, str]:
             decision = decider.ask(X.sample(12, random_state=t))
             if t < 28:
                 decider.tell(decision.id, float(decision.arm[1]))
-    objects = {
+    objects: dict[str, Any] = {
         "decider": decider,
         "decision": decision,
         "explanation": decider.explain(decision),
