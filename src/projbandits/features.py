@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import warnings
@@ -416,6 +417,10 @@ class Features:
         if hasattr(self, "encodings_"):
             return
         raise _not_fitted()
+
+    def _repr_html_(self) -> str:
+        # By name and only now: nothing here depends on how a notebook shows it.
+        return str(importlib.import_module("projbandits.notebook").features(self))
 
     def __repr__(self) -> str:
         shown = [

@@ -49,9 +49,10 @@ class Result:
         Cumulative regret R against the best return.
     best_share : ndarray of shape (strategy, trial, checkpoint), or None
         The share of the last 200 steps, up to each checkpoint, in which a best projection arm
-        was played; None on infinite decision sets.
+        was played; None on infinite decision sets, and where offers change from step to step.
     found_best : ndarray of shape (strategy, trial), or None
-        Whether a best arm was played in more than 90 % of the last 200 steps of the horizon.
+        Whether a best arm was played in more than 90 % of the last 200 steps of the horizon; None
+        where `best_share` is.
     engines : tuple of str
         Which engine ran each strategy.
     parameters : tuple of dict
@@ -66,10 +67,10 @@ class Result:
         Digests of the problem and of each strategy, their numbers and code included; empty if
         they are not known.
     pulls : ndarray of int64 and shape (strategy, trial, arm), or None
-        How often each arm was played up to the horizon. None on infinite decision sets, in worlds
-        of more than 10,000 arms, where it would take more memory than everything else, and in
-        files from before it was kept. Where trials differ in their number of arms, those with
-        fewer have zeros at the end.
+        How often each arm, or item of a catalogue, was played up to the horizon. None on infinite
+        decision sets, in worlds of more than 10,000 arms, where it would take more memory than
+        everything else, and in files from before it was kept. Where trials differ in their number
+        of arms, those with fewer have zeros at the end.
     """
 
     strategies: tuple[str, ...]
@@ -185,7 +186,10 @@ class Result:
         """
         one_of("metric", metric, METRICS)
         if metric in ("best_share", "found_best") and self.best_share is None:
-            raise ValueError(f"metric {metric!r} needs finitely many arms, got {self.problem}")
+            raise ValueError(
+                f"metric {metric!r} needs finitely many arms, the same at each step, got "
+                f"{self.problem}"
+            )
         kept: Array = getattr(self, "best_share" if metric == "found_best" else metric)
         values = kept[self.position(strategy)]
         if metric == "found_best":
@@ -343,6 +347,10 @@ class Result:
         """
         # By name and only now: results must not depend on plots, nor load matplotlib early.
         return importlib.import_module("projbandits.plots").regret(self, ax=ax, **options)
+
+    def _repr_html_(self) -> str:
+        # By name and only now: nothing here depends on how a notebook shows it.
+        return str(importlib.import_module("projbandits.notebook").result(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to one Parquet file: `to_frame()`, with the rest as metadata.

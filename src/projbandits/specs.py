@@ -21,7 +21,7 @@ from typing import Any, get_args, get_type_hints
 from projbandits import arms, problems, strategies
 from projbandits._checks import did_you_mean, one_of, short
 from projbandits.arms import DecisionSet
-from projbandits.problems import Noise, Problem
+from projbandits.problems import Drift, Noise, Problem
 from projbandits.strategies import Strategy
 from projbandits.subspace import Subspace
 
@@ -43,13 +43,19 @@ def _concrete(base: type) -> Callable[[Any], bool]:
 PROBLEMS = _public(problems, inspect.isfunction)
 STRATEGIES = _public(strategies, lambda v: dataclasses.is_dataclass(v) and _concrete(Strategy)(v))
 NOISES = _public(problems, lambda v: dataclasses.is_dataclass(v) and hasattr(v, "observe"))
+DRIFTS = _public(problems, lambda v: dataclasses.is_dataclass(v) and hasattr(v, "moved"))
 SETS = _public(arms, _concrete(DecisionSet))
 SUBSPACES = {
     name: getattr(Subspace, name)
     for name, value in vars(Subspace).items()
     if isinstance(value, classmethod) and not name.startswith("_")
 }
-PARTS: dict[type, Makers] = {Noise: NOISES, DecisionSet: SETS, Subspace: SUBSPACES}
+PARTS: dict[type, Makers] = {
+    Noise: NOISES,
+    Drift: DRIFTS,
+    DecisionSet: SETS,
+    Subspace: SUBSPACES,
+}
 """Parameters of these types are written like problems: as a call, or as a table with a name."""
 
 TOO_DEEP = (MemoryError, RecursionError)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
@@ -289,6 +290,10 @@ class Subspace:
                 f"{name} must have {self.ambient} features, as many as the space of the subspace "
                 f"has dimensions, got {width}"
             )
+
+    def _repr_html_(self) -> str:
+        # By name and only now: nothing here depends on how a notebook shows it.
+        return str(importlib.import_module("projbandits.notebook").subspace(self))
 
     def __repr__(self) -> str:
         return f"Subspace(dim={self.dim}, ambient={self.ambient})"

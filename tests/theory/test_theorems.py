@@ -97,7 +97,7 @@ def test_assumption_1_names_the_direction_that_cannot_be_learnt() -> None:
 
 def test_bad_input_is_named() -> None:
     wine = pb.problems.wine().world(RNG)
-    with pytest.raises(ValueError, match="must have a theta, got a misspecified one"):
+    with pytest.raises(ValueError, match="must have one theta, got one that is misspecified"):
         theory.constants(wine)
     with pytest.raises(ValueError, match=r"n must be at least 1, got 0\.0"):
         theory.theorem_1([0, 1], arms=3)

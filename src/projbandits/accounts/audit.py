@@ -71,6 +71,10 @@ class Audit:
         # By name and only now: this module must not load matplotlib early.
         return importlib.import_module("projbandits.plots").audit(self)
 
+    def _repr_html_(self) -> str:
+        # By name and only now: nothing here depends on how a notebook shows it.
+        return str(importlib.import_module("projbandits.notebook").audit(self))
+
     def __str__(self) -> str:
         lines = [self.verdict, ""]
         for name, row in self.table.iterrows():

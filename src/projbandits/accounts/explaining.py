@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,10 @@ class Explanation:
 
     reason: str
     table: pd.DataFrame
+
+    def _repr_html_(self) -> str:
+        # By name and only now: nothing here depends on how a notebook shows it.
+        return str(importlib.import_module("projbandits.notebook").explanation(self))
 
     def __str__(self) -> str:
         return f"{self.reason}\n{self.table.to_string(float_format='{:.4g}'.format)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from dataclasses import dataclass, field
@@ -116,6 +117,10 @@ class Decision:
     def context(self) -> dict[str, Any] | None:
         """The columns that came with the call."""
         return None if self.around is None else json.loads(self.around)
+
+    def _repr_html_(self) -> str:
+        # By name and only now: nothing here depends on how a notebook shows it.
+        return str(importlib.import_module("projbandits.notebook").decision(self))
 
     @classmethod
     def of(cls, held: Held, grounds: Grounds | None = None) -> Decision:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import threading
 import time
@@ -174,6 +175,10 @@ class Recorded:
 
     def __reduce__(self) -> str:
         raise TypeError("a decider is not pickled or copied: save it, and load the file")
+
+    def _repr_html_(self) -> str:
+        # By name and only now: nothing here depends on how a notebook shows it.
+        return str(importlib.import_module("projbandits.notebook").decider(self))
 
     def __repr__(self) -> str:
         known, pending = self._now(), sum(1 for _ in self._ledger.pending())

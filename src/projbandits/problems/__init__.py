@@ -1,8 +1,9 @@
-"""Worlds to learn in: the paper's settings, the wine data, or one given world."""
+"""Worlds to learn in: the paper's settings, the wine data, one given world, changing offers."""
 
 from projbandits.problems.base import Problem, World
 from projbandits.problems.instance import Instance, instance
 from projbandits.problems.noise import Bernoulli, Gaussian, Noise, Uniform
+from projbandits.problems.offers import Drift, Jump, OfferedWorld, Offers, Wander, offers
 from projbandits.problems.synthetic import (
     EntropyBallWorlds,
     RandomArms,
@@ -15,18 +16,24 @@ from projbandits.problems.wine import Wine, wine
 
 __all__ = [
     "Bernoulli",
+    "Drift",
     "EntropyBallWorlds",
     "Gaussian",
     "Instance",
+    "Jump",
     "Noise",
+    "OfferedWorld",
+    "Offers",
     "Problem",
     "RandomArms",
     "RandomTheta",
     "Uniform",
+    "Wander",
     "Wine",
     "World",
     "entropy_ball",
     "instance",
+    "offers",
     "random_arms",
     "random_theta",
     "wine",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from itertools import repeat
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +46,9 @@ class World:
         The mean return and the projection reward of each of finitely many arms, as given or from
         theta.
     """
+
+    steady: ClassVar[bool] = True
+    """Whether every step is the same."""
 
     arms: DecisionSet
     subspace: Subspace
@@ -105,6 +110,19 @@ class World:
     @cached_property
     def _wanted(self) -> Array:
         return self.subspace.project(self._theta)
+
+    @property
+    def size(self) -> float:
+        """How many arms there are, over all steps."""
+        return self.arms.size
+
+    def steps(self) -> Iterator[World]:
+        """Yield the world as it is at each step, without end."""
+        return repeat(self)
+
+    def item(self, index: int) -> int:
+        """Return which of the `size` arms one on offer is."""
+        return index
 
     def mean_return(self, arm: Arm) -> float:
         """Return <x, theta>, the mean of what is observed."""

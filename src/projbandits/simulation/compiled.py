@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array
 from projbandits.arms import ConvexSet, FiniteArms, Polytope
-from projbandits.problems import World
+from projbandits.problems import Jump, OfferedWorld, Wander, World
 from projbandits.simulation.arrays import Arrays, ConvexWorld
 from projbandits.strategies import CompiledRule, LinearStrategy, Strategy
 from projbandits.strategies.effects import RATIOS, Effects
@@ -21,6 +21,7 @@ from projbandits.strategies.rule import overridden
 
 LARGEST = 1e8
 """How many times a squared arm may exceed the ridge: V^-1 magnifies round-off by that much."""
+DRIFTS = (type(None), Jump, Wander)
 LEARNING = ("init", "update", "learnt", "aim")
 """The methods that the loops do as `LinearStrategy` does, whatever the rule."""
 
@@ -42,8 +43,11 @@ def why_not(world: World, strategy: Strategy) -> str | None:
     rule = rule_of(strategy, world, 1)
     if rule is None:
         return f"{name} offers no compiled rule for {world.arms!r}"
-    if strategy.arm_effects is not None and not isinstance(rule.kernel, str):
-        return f"{name} has no compiled rule for arm effects"
+    if not isinstance(rule.kernel, str):
+        if strategy.arm_effects is not None:
+            return f"{name} has no compiled rule for arm effects"
+        if not world.steady:
+            return f"{name} has no compiled rule for offers that change"
     return None
 
 
@@ -55,6 +59,9 @@ def why_not_here(world: World, strategy: LinearStrategy) -> str | None:
     if type(world.noise) not in NOISES:
         known = ", ".join(kind.__name__ for kind in NOISES)
         return f"it knows the noises {known}, not {world.noise!r}"
+    drift = world.truth.drift if isinstance(world, OfferedWorld) else None
+    if type(drift) not in DRIFTS:
+        return f"it knows the drifts Jump and Wander, not {drift!r}"
     if type(world.arms) is not FiniteArms and type(world.arms) not in REGIONS:
         return f"it has no compiled support points for {type(world.arms).__name__}"
     if isinstance(world.arms, Polytope) and world.arms.start is None:
@@ -84,7 +91,7 @@ def loop_of(kernel: Callable[..., Any] | str, kind: str) -> Any:
     ----------
     kernel : callable or str
         The rule, or the file and the name of one of the library's own.
-    kind : {"finite", "effects", "convex"}
+    kind : {"finite", "effects", "convex", "offers"}
         The kind of world it is played in.
     """
     from projbandits.simulation.kernels.loops import stranger_loop

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from projbandits._checks import one_of
 from projbandits.arms import DecisionSet, FiniteArms
-from projbandits.problems import World
-from projbandits.simulation import compiled, events, reference
+from projbandits.problems import OfferedWorld, World
+from projbandits.simulation import compiled, events, offered, reference
 from projbandits.simulation.arrays import Arrays
 from projbandits.simulation.records import Questions, Records
 from projbandits.simulation.request import Spec
@@ -35,6 +35,8 @@ def choose(engine: str, world: World, strategy: Strategy) -> str:
         If the engine asked for cannot serve; the message says why.
     """
     one_of("engine", engine, ENGINES)
+    if not world.steady:
+        offered.check_suits(strategy)
     if engine == "auto":
         able = (n for n, module in FASTEST_FIRST.items() if module.why_not(world, strategy) is None)
         return next(able, "reference")
@@ -66,7 +68,7 @@ def batches(
         if not batch:
             shape, room = found, 0 if single else BATCH
         batch[trial] = world
-        room -= int(world.arms.d * min(world.arms.size, BATCH))
+        room -= int(world.arms.d * min(world.size, BATCH))
     yield batch
 
 
@@ -103,6 +105,9 @@ def play(spec: Spec, batch: dict[int, World], stop: NDArray[np.uint8]) -> Iterat
             size = questions.steps, spec.horizon
             if engine == "reference":
                 out, pulled = reference.run(world, strategy, *size, *streams)
+            elif isinstance(world, OfferedWorld):
+                assert isinstance(strategy, LinearStrategy)
+                out, pulled = offered.run(world, strategy, *size, stop, *streams)
             else:
                 assert isinstance(strategy, LinearStrategy)
                 given = world, arrays.get(trial), strategy
@@ -110,4 +115,5 @@ def play(spec: Spec, batch: dict[int, World], stop: NDArray[np.uint8]) -> Iterat
             outs.append(out)
             pulls.append(pulled)
         finite = pulls[0] is not None  # one kind of world in a batch
-        yield questions.records(np.array(outs), np.array(pulls) if finite else None)
+        counts = np.array(pulls) if finite else None
+        yield questions.records(np.array(outs), counts, steady=world.steady)

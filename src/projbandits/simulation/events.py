@@ -60,6 +60,8 @@ def why_not_here(world: World, strategy: LinearStrategy) -> str | None:
     """Return why it cannot serve this world, though it may serve others of the problem, or None."""
     if (reason := compiled.why_not_here(world, strategy)) is not None:
         return reason
+    if not world.steady:
+        return "what is on offer changes from step to step"
     if type(world.arms) is not FiniteArms:
         return f"it needs finitely many arms, got {type(world.arms).__name__}"
     if type(world.noise) is not Gaussian:

@@ -102,7 +102,7 @@ class Questions:
         self._before = np.searchsorted(self.steps, first, "right")  # among counts that begin at 0
         self._lengths = last - first
 
-    def records(self, answers: Array, pulls: Pulls | None) -> Records:
+    def records(self, answers: Array, pulls: Pulls | None, *, steady: bool = True) -> Records:
         """Return the records of trials.
 
         Parameters
@@ -111,12 +111,17 @@ class Questions:
             Regret, return regret and plays of a best arm, up to each of the steps.
         pulls : ndarray of shape (trial, arm), or None
             How often each arm was played, if there are finitely many.
+        steady : bool
+            Whether every step is the same; otherwise there is no best arm to be found.
         """
         regret, return_regret = (np.ascontiguousarray(answers[:, i, self._at[:-1]]) for i in (0, 1))
         if pulls is None:
             return Records(regret, return_regret, None, None, None)
+        kept = pulls if pulls.shape[1] <= MOST_ARMS else pulls[:, :0]
+        if not steady:
+            return Records(regret, return_regret, None, None, kept)
         plays = np.concatenate([np.zeros((len(answers), 1)), answers[:, 2]], axis=1)
         shares = (plays[:, self._at + 1] - plays[:, self._before]) / self._lengths
         found = shares[:, -1] > FOUND_BEST_SHARE
-        shares, kept = shares[:, :-1], pulls if pulls.shape[1] <= MOST_ARMS else pulls[:, :0]
-        return Records(regret, return_regret, np.ascontiguousarray(shares), found, kept)
+        shares = np.ascontiguousarray(shares[:, :-1])
+        return Records(regret, return_regret, shares, found, kept)

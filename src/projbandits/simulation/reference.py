@@ -30,24 +30,24 @@ def run(
     pulls : ndarray of shape (K,), or None
         How often each arm was played, if there are finitely many.
     """
-    finite, K = world.arm_rewards is not None, world.arms.size
+    finite = world.arm_rewards is not None
     costs = np.zeros((3, horizon))
-    pulls = np.zeros(int(K), np.int64) if finite else None
+    pulls = np.zeros(int(world.size), np.int64) if finite else None
 
     state = strategy.init(world.arms, world.subspace)
-    for t in range(horizon):
-        arm = strategy.select(state, world.arms, strategy_rng).arm
+    for t, here in zip(range(horizon), world.steps(), strict=False):
+        arm, K = strategy.select(state, here.arms, strategy_rng).arm, here.arms.size
         if finite and not (isinstance(arm.index, int | np.integer) and 0 <= arm.index < K):
             raise ValueError(
                 f"{strategy!r} must choose a row from 0 to {K - 1}, it chose {arm.index} at step "
                 f"{t + 1}"
             )
-        mean = world.mean_return(arm)
-        state = strategy.update(state, arm, world.noise.observe(mean, noise_rng))
+        mean = here.mean_return(arm)
+        state = strategy.update(state, arm, here.noise.observe(mean, noise_rng))
 
-        costs[0, t] = world.best_reward - world.reward(arm)
-        costs[1, t] = world.best_return - mean
-        if pulls is not None:
-            costs[2, t] = world.is_best[arm.index]
-            pulls[arm.index] += 1
+        costs[0, t] = here.best_reward - here.reward(arm)
+        costs[1, t] = here.best_return - mean
+        if pulls is not None and arm.index is not None:
+            costs[2, t] = here.is_best[arm.index]
+            pulls[here.item(arm.index)] += 1
     return np.cumsum(costs, axis=1)[:, steps - 1], pulls

@@ -133,7 +133,7 @@ def prepare(
         world = problem.world(stream(seed, 0, "world"))
         names = tuple(engines.choose(engine, world, strategy) for strategy in chosen)
     spec = Spec(problem, chosen, names, trials, horizon, seed, steps, first)
-    check_memory(spec, world.arms.size)
+    check_memory(spec, world.size)
     return spec
 
 

@@ -121,8 +121,8 @@ def constants(world: World, basis: str = "pivoted-qr") -> Constants:
     """
     if world.theta is None:
         raise ValueError(
-            "world must have a theta, got a misspecified one: the theorems assume that returns "
-            "are linear in the arm"
+            "world must have one theta, got one that is misspecified or whose offers change: the "
+            "theorems assume that returns are linear in the arm, and the arms the same at each step"
         )
     chosen = world.arms.basis(basis)
     smallest = float(np.linalg.svd(chosen, compute_uv=False)[-1])

@@ -15,7 +15,13 @@ from projbandits.problems import Bernoulli, Gaussian, Uniform
 from projbandits.simulation.kernels import cache
 
 PACKAGE = Path(__file__).parents[2]
-PARTS = ("ridge.py", "simulation/arrays.py", "simulation/kernels/*.py", "strategies/*.py")
+PARTS = (
+    "ridge.py",
+    "problems/offers.py",
+    "simulation/arrays.py",
+    "simulation/kernels/*.py",
+    "strategies/*.py",
+)
 SOURCES = [file for part in PARTS for file in sorted(PACKAGE.glob(part))]
 DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:12]
 """A digest of the kernels' sources, constants from elsewhere included; see `bind`."""

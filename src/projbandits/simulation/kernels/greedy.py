@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from projbandits.simulation.kernels.common import argmax, copy, inlined
 from projbandits.simulation.kernels.loops import loops
+from projbandits.simulation.kernels.offers_loop import spanning
 from projbandits.simulation.kernels.support import support
 
 
@@ -16,6 +17,14 @@ def greedy(t, view, rng):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def greedy_on_offer(t, view, rng):  # type: ignore[no-untyped-def]
+    """Choose as `greedy` does, where D_k changes with each step: it is found when it is needed."""
+    if rng.random() < view.parameters[t - 1]:
+        return spanning(int(rng.random() * view.basis.size), view)
+    return argmax(view.scores, view.lanes)
+
+
+@inlined
 def greedy_point(t, view, rng, x):  # type: ignore[no-untyped-def]
     """Choose as `EpsilonGreedy.select` does, on a convex set."""
     if rng.random() < view.parameters[t - 1]:
@@ -24,4 +33,4 @@ def greedy_point(t, view, rng, x):  # type: ignore[no-untyped-def]
         support(view.region, view.aim, x)
 
 
-LOOPS = {"greedy": loops("greedy", greedy, greedy_point)}
+LOOPS = {"greedy": loops("greedy", greedy, greedy_point, greedy_on_offer)}

@@ -1,4 +1,4 @@
-"""The compiled loops around a rule: on finitely many arms, with effects, and on a convex set.
+"""The compiled loops around a rule: on finitely many arms, with effects, on convex sets, on offers.
 
 A loop is compiled once for each rule, with the rule bound to its global name `rule`; see `bind`.
 """
@@ -14,15 +14,20 @@ from projbandits.simulation.kernels.common import bind
 from projbandits.simulation.kernels.convex_loop import convex_steps
 from projbandits.simulation.kernels.effects_loop import effect_steps
 from projbandits.simulation.kernels.finite_loop import finite_steps
+from projbandits.simulation.kernels.offers_loop import offer_steps
 
 Rule = Callable[..., Any]
 
 
-def loops(name: str, rule: Rule, point: Rule) -> dict[str, Any]:
-    """Return the loops around a rule of the library, by the kind of world; cached on disk."""
+def loops(name: str, rule: Rule, point: Rule, on_offer: Rule | None = None) -> dict[str, Any]:
+    """Return the loops around a rule of the library, by the kind of world; cached on disk.
+
+    `on_offer` is the rule where what is on offer changes, if that is another one.
+    """
     return {
         "finite": bind(finite_steps, f"{name}_finite", allocates=False, rule=rule),
         "effects": bind(effect_steps, f"{name}_effects", allocates=False, rule=rule),
+        "offers": bind(offer_steps, f"{name}_offers", allocates=False, rule=on_offer or rule),
         "convex": bind(convex_steps, f"{name}_convex", allocates=False, rule=point),
     }
 

@@ -1,0 +1,142 @@
+"""What a notebook shows: the facts one wants first, and nothing that a browser would execute."""
+
+import warnings
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import projbandits as pb
+from projbandits.accounts.explaining import Explanation
+from tests.worlds import run
+
+EVIL = "<script>alert(1)</script>"
+RNG = np.random.default_rng(0)
+FILMS = pd.DataFrame(
+    {
+        "length": RNG.normal(100, 10, 30),
+        "genre": ["drama", EVIL, "a&b"] * 10,
+        "old": [0.0, 1.0] * 15,
+    }
+)
+FEATURES = pb.Features(
+    numeric=["length", "old"],
+    categorical=["genre"],
+    interactions=[("genre", "old")],
+    protected=["old"],
+).fit(FILMS)
+
+
+class Text(HTMLParser):
+    """The text of a page, its elements, and whether each is closed."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[str] = []
+        self.words: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.open.append(tag)
+        self.elements.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1] != "style":
+            self.words.append(data)
+
+
+def named(explanation: Explanation) -> Explanation:
+    """The same, of arms with names that look like HTML."""
+    table = explanation.table.set_axis([f"{EVIL}{i}" for i in range(12)])
+    return Explanation(f"because {EVIL}", table)
+
+
+@pytest.fixture(scope="module")
+def shown() -> dict[str, str]:
+    X = FEATURES.frame(FILMS)
+    decider = pb.Decider(pb.GENTRY(), subspace=FEATURES.subspace, seed=0, log=True)
+    new = decider._repr_html_()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the arms offered so far cannot identify")
+        for t in range(30):
+            decision = decider.ask(X.sample(12, random_state=t))
+            if t < 28:
+                decider.tell(decision.id, float(decision.arm[1]))
+    objects: dict[str, Any] = {
+        "decider": decider,
+        "decision": decision,
+        "explanation": decider.explain(decision),
+        "named": named(decider.explain(decision)),
+        "audit": decider.audit(),
+        "subspace": FEATURES.subspace,
+        "features": FEATURES,
+        "result": run(strategies=[pb.UE(), pb.GENTRY()], engine="reference"),
+        "point": pb.Decider(subspace=pb.Subspace.coordinates([0], d=2)).ask(pb.Ball(2)),
+        "tilted": pb.Subspace.span(RNG.normal(size=(12, 3))),
+        "unfitted": pb.Features(numeric=[EVIL]),
+        "offers": run(
+            pb.problems.offers(catalogue=9, offered=3, d=2, u=1), pb.UE(), "reference", horizon=5
+        ),
+    }
+    pages = {name: thing._repr_html_() for name, thing in objects.items()}
+    return {"new decider": new, **pages}
+
+
+def test_every_page_is_sound_and_nothing_in_it_runs(shown: dict[str, str]) -> None:
+    for name, page in shown.items():
+        assert "script" not in Text(page).elements, name
+        assert "http" not in page, name  # it needs no network
+        assert len(page) < 20_000, name
+    # Names that look like HTML are shown as they are.
+    for name in ("decider", "named", "audit", "subspace", "features", "unfitted"):
+        assert EVIL in "".join(Text(shown[name]).words), name
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("new decider", ["GENTRY()", "0, of which 0 wait for their outcome", "0 learnt from"]),
+        ("decider", ["30, of which 2 wait for their outcome", "28 learnt from", "length"]),
+        ("decision", ["chosen with probability", "number 30", "length = "]),
+        ("explanation", ["counted", "ignored", "probability", "and 2 more"]),
+        ("audit", ["played", "offered"]),
+        ("subspace", ["6 of 11 dimensions count", "genre=drama:old"]),
+        ("tilted", ["3 of 12 dimensions count", "x[0]", "and 2 more"]),
+        ("features", ["11 features, of which 6 count", "protected", "genre and old"]),
+        ("unfitted", ["not fitted yet"]),
+        ("result", ["6 trials of 60 steps, seed 0", "GENTRY()", "found best", "reference"]),
+        ("offers", ["UE()", "6 trials of 5 steps"]),
+        ("point", ["a point of the set"]),
+    ],
+)
+def test_what_a_person_wants_to_see_first_is_there(
+    shown: dict[str, str], name: str, facts: list[str]
+) -> None:
+    words = "".join(Text(shown[name]).words)
+    for fact in facts:
+        assert fact in words, words
+
+
+def test_the_least_regret_comes_first_and_the_chosen_arm_too(shown: dict[str, str]) -> None:
+    summary = run(strategies=[pb.UE(), pb.GENTRY()], engine="reference").summary()
+    order = summary.sort_values("mean").index.tolist()
+    words = "".join(Text(shown["result"]).words)
+    assert words.index(order[0]) < words.index(order[1])
+    first = shown["explanation"].index("<tbody><tr><td><b>")
+    assert shown["explanation"].count("<b>") == 1
+    assert first > 0
+    assert "found best" not in shown["offers"]
+
+
+def test_text_takes_the_colour_around_it() -> None:
+    page = pb.Subspace.coordinates([0], d=2)._repr_html_()
+    assert "color: inherit" in page
+    assert "prefers-color-scheme: dark" in page
