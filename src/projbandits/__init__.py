@@ -16,21 +16,27 @@ if TYPE_CHECKING:
     from projbandits.estimator import ProjectedRidge
     from projbandits.evaluation import replay
     from projbandits.features import Features
+    from projbandits.finding import Found, SideInformation, find_subspace
     from projbandits.results import Result
     from projbandits.ridge import Ridge
     from projbandits.simulation.simulate import simulate
     from projbandits.strategies import *  # noqa: F403
+    from projbandits.strategies.seeking import SeekingGENTRY
     from projbandits.subspace import Subspace
 
     __all__ = [
         "Decider",
         "Decision",
         "Features",
+        "Found",
         "ProjectedRidge",
         "Result",
         "Ridge",
+        "SeekingGENTRY",
+        "SideInformation",
         "Subspace",
         "__version__",
+        "find_subspace",
         "problems",
         "replay",
         "schedules",
@@ -46,7 +52,9 @@ _HOMES = {
     "subspace": ("Subspace",),
     "arms": None,
     "ridge": ("Ridge",),
+    "finding": ("Found", "SideInformation", "find_subspace"),
     "strategies": None,
+    "strategies.seeking": ("SeekingGENTRY",),
     "results": ("Result",),
     "simulation": ("simulate",),
     "deciding": ("Decider", "Decision"),

@@ -34,7 +34,7 @@ def run(
     costs = np.zeros((3, horizon))
     pulls = np.zeros(int(K), np.int64) if finite else None
 
-    state = strategy.init(world.arms, world.subspace)
+    state = strategy.init(world.arms, world.seen)
     for t in range(horizon):
         arm = strategy.select(state, world.arms, strategy_rng).arm
         if finite and not (isinstance(arm.index, int | np.integer) and 0 <= arm.index < K):
@@ -42,12 +42,13 @@ def run(
                 f"{strategy!r} must choose a row from 0 to {K - 1}, it chose {arm.index} at step "
                 f"{t + 1}"
             )
-        mean = world.mean_return(arm)
-        state = strategy.update(state, arm, world.noise.observe(mean, noise_rng))
+        now = world.at(t + 1)
+        mean = now.mean_return(arm)
+        state = strategy.update(state, arm, now.noise.observe(mean, noise_rng))
 
-        costs[0, t] = world.best_reward - world.reward(arm)
-        costs[1, t] = world.best_return - mean
+        costs[0, t] = now.best_reward - now.reward(arm)
+        costs[1, t] = now.best_return - mean
         if pulls is not None:
-            costs[2, t] = world.is_best[arm.index]
+            costs[2, t] = now.is_best[arm.index]
             pulls[arm.index] += 1
     return np.cumsum(costs, axis=1)[:, steps - 1], pulls
