@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from projbandits.ridge import Ridge
     from projbandits.simulation.simulate import simulate
     from projbandits.strategies import *  # noqa: F403
-    from projbandits.strategies.seeking import SeekingGENTRY
     from projbandits.subspace import Subspace
 
     __all__ = [
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
         "ProjectedRidge",
         "Result",
         "Ridge",
-        "SeekingGENTRY",
         "SideInformation",
         "Subspace",
         "__version__",
@@ -54,7 +52,6 @@ _HOMES = {
     "ridge": ("Ridge",),
     "finding": ("Found", "SideInformation", "find_subspace"),
     "strategies": None,
-    "strategies.seeking": ("SeekingGENTRY",),
     "results": ("Result",),
     "simulation": ("simulate",),
     "deciding": ("Decider", "Decision"),

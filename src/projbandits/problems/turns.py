@@ -61,14 +61,14 @@ def groups(
     arms: int = 45,
     u: int = 8,
     groups: int = 8,
-    bias: float = 1.0,
+    bias: float = 3**-0.5,
     noise: float | Noise = 0.5,
 ) -> Groups:
     """Return worlds of groups that share what counts and differ in the rest.
 
     The groups take turns: step t is that of group (t - 1) mod `groups`. Their parameters are
     theta_g = phi + b_g, with phi in U, and b_g normal outside of it. U may be learnt from where
-    they disagree; `pb.SeekingGENTRY` does.
+    they disagree; `projbandits.strategies.seeking.SeekingGENTRY` does.
 
     Parameters
     ----------
@@ -77,7 +77,8 @@ def groups(
     groups : int
         How many groups there are.
     bias : float
-        The standard deviation of b_g along each direction outside of U.
+        The standard deviation of b_g along each direction outside of U; by default that of an
+        entry of theta.
     noise : float or Noise
         The standard deviation of Gaussian noise, or a noise.
 

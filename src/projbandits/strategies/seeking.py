@@ -10,7 +10,7 @@ import numpy as np
 from projbandits._checks import Array, integer
 from projbandits.arms import Arm, DecisionSet
 from projbandits.finding.groups import leading
-from projbandits.finding.mixed import GroupSums, Mixed, fitted
+from projbandits.finding.mixed import GroupSums, Mixed, fitted, loosened
 from projbandits.strategies.base import State
 from projbandits.strategies.greedy import EpsilonGreedy
 from projbandits.subspace import Subspace
@@ -63,7 +63,8 @@ class SeekingGENTRY(EpsilonGreedy):
     Examples
     --------
     >>> import projbandits as pb
-    >>> result = pb.simulate(pb.problems.groups(groups=3), [pb.SeekingGENTRY(groups=3)],
+    >>> from projbandits.strategies.seeking import SeekingGENTRY
+    >>> result = pb.simulate(pb.problems.groups(groups=3), [SeekingGENTRY(groups=3)],
     ...                      trials=1, horizon=50, progress=False)
     >>> result.engines
     ('reference',)
@@ -106,9 +107,10 @@ class SeekingGENTRY(EpsilonGreedy):
         """Return what is known with U found anew."""
         d = len(sought.aim)
         held = GroupSums.of(sought.sums)
-        # The ridge keeps mu where it is not known yet; it is one more group of its own rows.
+        # As if every group had seen a return of 0 along each axis: it holds mu while data are few.
         held = held._replace(xx=held.xx + self.ridge / self.groups * np.eye(d))
-        model = fitted(held, np.eye(d), sought.model, ROUNDS)
+        start = None if sought.model is None else loosened(sought.model)
+        model = fitted(held, np.eye(d), start, ROUNDS)
         rest, _ = leading(model, self.leave_out)
         aim = model.mu - rest @ (rest.T @ model.mu)
         due = max(step + 1, int(GROWTH * step))
