@@ -316,3 +316,53 @@ def with_item_effects(
     returned = np.array([row(label, x) for label, x in zip(on_offer, X, strict=True)])
     covariance = noise**2 * np.linalg.inv(V)
     return wanted @ coefficients, wanted @ covariance @ wanted.T, wanted @ covariance @ returned.T
+
+
+def cross_covariance(X: Array, Z: Array) -> Array:
+    """cov(x, z), summed pair by pair around the means."""
+    C = np.zeros((X.shape[1], Z.shape[1]))
+    for x, z in zip(X, Z, strict=True):
+        C += np.outer(x - X.mean(axis=0), z - Z.mean(axis=0)) / len(X)
+    return C
+
+
+def mixed_likelihood(
+    X: Array, r: Array, group: Array, mu: Array, sigma: Array, noise: float
+) -> float:
+    """The log-density of all returns at once, each group's with its dense covariance."""
+    total = 0.0
+    for g in np.unique(group):
+        rows, observed = X[group == g], r[group == g]
+        covariance = rows @ sigma @ rows.T + noise * np.eye(len(rows))
+        left = observed - rows @ mu
+        total -= 0.5 * (
+            len(rows) * math.log(2 * math.pi)
+            + np.linalg.slogdet(covariance)[1]
+            + left @ np.linalg.solve(covariance, left)
+        )
+    return total
+
+
+def mixed_em(
+    X: Array, r: Array, group: Array, mu: Array, sigma: Array, noise: float, rounds: int
+) -> tuple[Array, Array, float]:
+    """EM for a mixed model on the rows: condition the joint normal, then take moments."""
+    labels = np.unique(group)
+    for _ in range(rounds):
+        weights = np.zeros((X.shape[1], X.shape[1]))
+        target = np.zeros(X.shape[1])
+        for g in labels:
+            rows = X[group == g]
+            inverse = np.linalg.inv(rows @ sigma @ rows.T + noise * np.eye(len(rows)))
+            weights += rows.T @ inverse @ rows
+            target += rows.T @ inverse @ r[group == g]
+        mu = np.linalg.solve(weights, target)
+        moments, squares = np.zeros_like(sigma), 0.0
+        for g in labels:
+            rows, left = X[group == g], r[group == g] - X[group == g] @ mu
+            gain = sigma @ rows.T @ np.linalg.inv(rows @ sigma @ rows.T + noise * np.eye(len(rows)))
+            b, spread = gain @ left, sigma - gain @ rows @ sigma
+            moments += np.outer(b, b) + spread
+            squares += float(((left - rows @ b) ** 2).sum() + np.trace(rows @ spread @ rows.T))
+        sigma, noise = moments / len(labels), squares / len(X)
+    return mu, sigma, noise

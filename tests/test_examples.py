@@ -19,6 +19,7 @@ SHOWN = re.compile(r"^(.+?): \D*([\d.]+)", re.MULTILINE)
     [
         ("movies", {"viewers": 200, "runs": 3}, operator.lt, 200),  # enjoyment that is missed
         ("doses", {"patients": 60, "trials": 3}, operator.gt, 50),  # ten patients wait
+        ("first_names", {"labels": 1000, "visits": 100, "runs": 2}, operator.gt, 100),
         ("wines", {"days": 30, "history": 100, "runs": 2}, operator.lt, 100 + 16),  # then closed
     ],
 )

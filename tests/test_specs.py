@@ -23,10 +23,10 @@ def test_every_public_strategy_and_problem_has_a_name_and_nothing_else_has() -> 
     }
     assert set(specs.STRATEGIES) == strategies >= {"GENTRY", "CURSE", "REGRET", "UE", "EIIDS"}
     named = {"random_arms", "random_theta", "entropy_ball", "wine", "instance", "offers"}
-    assert set(specs.PROBLEMS) == named
+    assert set(specs.PROBLEMS) == named | {"estimated_subspace", "groups"}
     assert set(specs.NOISES) == {"Gaussian", "Uniform", "Bernoulli"}
     assert set(specs.DRIFTS) == {"Jump", "Wander"}
-    assert set(specs.SUBSPACES) == {"span", "coordinates", "without"}
+    assert set(specs.SUBSPACES) == {"against", "span", "coordinates", "without"}
     assert "ConvexSet" not in specs.SETS
 
 
@@ -47,6 +47,8 @@ def test_a_label_can_be_pasted_back(strategy: pb.Strategy) -> None:
 def test_calls_nest() -> None:
     made = specs.problem("random_arms(d=3, u=1, noise=Uniform(scale=0.1))")
     assert made == pb.problems.random_arms(d=3, u=1, noise=pb.problems.Uniform(0.1))
+    within = specs.problem("estimated_subspace(problem=random_arms(d=3, u=1), size=50)")
+    assert within == pb.problems.estimated_subspace(pb.problems.random_arms(d=3, u=1), size=50)
     assert specs.problem(" wine( scale = None ) ") == pb.problems.wine(scale=None)
     drifting = specs.problem("offers(context=2, drift=Jump(every=50))")
     assert drifting == pb.problems.offers(context=2, drift=pb.problems.Jump(every=50))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from projbandits.estimator import ProjectedRidge
     from projbandits.evaluation import replay
     from projbandits.features import Features
+    from projbandits.finding import Found, SideInformation, find_subspace
     from projbandits.results import Result
     from projbandits.ridge import Ridge
     from projbandits.simulation.simulate import simulate
@@ -26,11 +27,14 @@ if TYPE_CHECKING:
         "Decider",
         "Decision",
         "Features",
+        "Found",
         "ProjectedRidge",
         "Result",
         "Ridge",
+        "SideInformation",
         "Subspace",
         "__version__",
+        "find_subspace",
         "problems",
         "replay",
         "schedules",
@@ -46,6 +50,7 @@ _HOMES = {
     "subspace": ("Subspace",),
     "arms": None,
     "ridge": ("Ridge",),
+    "finding": ("Found", "SideInformation", "find_subspace"),
     "strategies": None,
     "results": ("Result",),
     "simulation": ("simulate",),

@@ -50,11 +50,12 @@ SUBSPACES = {
     for name, value in vars(Subspace).items()
     if isinstance(value, classmethod) and not name.startswith("_")
 }
-PARTS: dict[type, Makers] = {
+PARTS: dict[Any, Makers] = {
     Noise: NOISES,
     Drift: DRIFTS,
     DecisionSet: SETS,
     Subspace: SUBSPACES,
+    Problem: PROBLEMS,
 }
 """Parameters of these types are written like problems: as a call, or as a table with a name."""
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from projbandits._attributes import Attributes
 from projbandits._cached import cached_property
 from projbandits._checks import Array, did_you_mean, integer, real_array
 from projbandits._linalg import orthonormal
@@ -26,7 +27,7 @@ DEPENDENT = 1e-9
 class Subspace:
     """The subspace U of R^d that counts; its complement is corruption.
 
-    Build one with `span`, `coordinates` or `without`.
+    Build one with `span`, `coordinates`, `without` or `against`.
 
     Parameters
     ----------
@@ -159,6 +160,56 @@ class Subspace:
                 f"{list(known)!r}"
             )
         return cls(np.eye(len(known))[:, kept], known)
+
+    @classmethod
+    def against(cls, X: npt.ArrayLike | pd.DataFrame, attributes: Any) -> Subspace:
+        """Return the part of the features that no linear predictor of the attributes can use.
+
+        It is the orthogonal complement of cov(x, z): over these items cov(P_U x, z) = 0. For two
+        groups what is left out is the difference of their means. `find_subspace` says besides how
+        sure that is, and reads what does not fit into memory.
+
+        Parameters
+        ----------
+        X : array of shape (m, d) or DataFrame
+            The features of items.
+        attributes : array, Series or DataFrame with m rows
+            What must not count: numbers or categories, in one column or several. They need not be
+            features.
+
+        Examples
+        --------
+        >>> import projbandits as pb
+        >>> X = [[1.0, 5.0], [1.0, 3.0], [0.0, 4.0], [0.0, 2.0]]
+        >>> U = pb.Subspace.against(X, ["f", "f", "m", "m"])
+        >>> abs(U.basis).round(3)
+        array([[0.707],
+               [0.707]])
+        """
+        items = real_array("X", X, ndim=2)
+        known, Z = Attributes().read("attributes", attributes)
+        if len(Z) != len(items):
+            raise ValueError(
+                f"attributes must have as many rows as X, got {len(Z)} and {len(items)}"
+            )
+        apart, spread = items - items.mean(axis=0), Z - Z.mean(axis=0)
+        C = apart.T @ spread
+        sizes = np.linalg.norm(C, axis=0)
+        real = sizes > 1e-12 * np.linalg.norm(apart) * np.linalg.norm(spread, axis=0)
+        rest = orthonormal(C[:, real], DEPENDENT)
+        if rest.shape[1] == 0:
+            raise ValueError(
+                f"attributes must go with some feature, got cov(x, z) = 0 for {known.names}: "
+                "there is nothing to leave out"
+            )
+        if rest.shape[1] == items.shape[1]:
+            raise ValueError(
+                f"attributes must leave a direction to decide on, got {len(known.keys)} columns "
+                f"that go with all {items.shape[1]}: pass fewer, or find_subspace(leave_out=...)"
+            )
+        table: Any = X
+        names = tuple(map(str, table.columns)) if hasattr(table, "columns") else None
+        return cls(rest, names).complement()
 
     @property
     def dim(self) -> int:

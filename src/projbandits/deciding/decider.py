@@ -16,6 +16,7 @@ from projbandits.deciding import reports
 from projbandits.deciding.ask import Asking
 from projbandits.deciding.decision import Decision
 from projbandits.deciding.eligibility import check_features, check_suits
+from projbandits.deciding.finding import Finding
 from projbandits.deciding.stores import named_ledger
 from projbandits.features import Features
 from projbandits.ledger.describing import strategy_fields
@@ -35,7 +36,7 @@ DEFAULT: LinearStrategy = EIIDS()
 """The strategy of a decider that is given none."""
 
 
-class Decider(Asking):
+class Decider(Finding, Asking):
     """Chooses among what is on offer, and learns from outcomes as they come.
 
     All methods may be called from several threads. A forked child goes on with randomness and ids

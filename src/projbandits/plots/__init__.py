@@ -20,6 +20,7 @@ from projbandits.plots.style import (
     look,
     offscreen,
 )
+from projbandits.plots.subspaces import found
 
 __all__ = [
     "COLOURS",
@@ -32,6 +33,7 @@ __all__ = [
     "comparison",
     "figure_pair",
     "finish",
+    "found",
     "found_best",
     "look",
     "offscreen",

@@ -1,6 +1,7 @@
 """Worlds to learn in: the paper's settings, the wine data, one given world, changing offers."""
 
 from projbandits.problems.base import Problem, World
+from projbandits.problems.estimated import EstimatedSubspace, estimated_subspace
 from projbandits.problems.instance import Instance, instance
 from projbandits.problems.noise import Bernoulli, Gaussian, Noise, Uniform
 from projbandits.problems.offers import Drift, Jump, OfferedWorld, Offers, Wander, offers
@@ -12,13 +13,17 @@ from projbandits.problems.synthetic import (
     random_arms,
     random_theta,
 )
+from projbandits.problems.turns import Groups, GroupWorld, groups
 from projbandits.problems.wine import Wine, wine
 
 __all__ = [
     "Bernoulli",
     "Drift",
     "EntropyBallWorlds",
+    "EstimatedSubspace",
     "Gaussian",
+    "GroupWorld",
+    "Groups",
     "Instance",
     "Jump",
     "Noise",
@@ -32,6 +37,8 @@ __all__ = [
     "Wine",
     "World",
     "entropy_ball",
+    "estimated_subspace",
+    "groups",
     "instance",
     "offers",
     "random_arms",

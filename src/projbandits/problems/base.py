@@ -39,6 +39,8 @@ class World:
         The parameter. P_U theta must not be zero (Assumption 1): there would be nothing to learn.
     returns, rewards : ndarray of shape (K,), optional
         The mean return and the projection reward of each arm.
+    estimate : Subspace, optional
+        What strategies are given in place of U, where it is not known; U still judges them.
 
     Attributes
     ----------
@@ -56,6 +58,7 @@ class World:
     theta: Array | None = None
     returns: Array | None = None
     rewards: Array | None = None
+    estimate: Subspace | None = None
     arm_returns: Array | None = field(init=False, repr=False, default=None)
     arm_rewards: Array | None = field(init=False, repr=False, default=None)
 
@@ -66,6 +69,7 @@ class World:
             raise ValueError("subspace must have a dimension of at least 1, got 0")
         columns = self.arms.columns if isinstance(self.arms, FiniteArms) else None
         self.subspace.check_fits(self.arms.d, columns)
+        self.seen.check_fits(self.arms.d, columns)
         if self.theta is not None:
             if self.returns is not None or self.rewards is not None:
                 raise ValueError("theta and returns, rewards exclude each other, got both")
@@ -100,7 +104,13 @@ class World:
             )
 
     def __identity__(self) -> tuple[Any, ...]:
-        return self.arms, self.subspace, self.noise, self.theta, self.returns, self.rewards
+        known = self.arms, self.subspace, self.noise, self.theta, self.returns, self.rewards
+        return known if self.estimate is None else (*known, self.estimate)
+
+    @property
+    def seen(self) -> Subspace:
+        """What strategies are given: U, or the estimate of it."""
+        return self.subspace if self.estimate is None else self.estimate
 
     @property
     def _theta(self) -> Array:

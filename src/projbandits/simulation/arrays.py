@@ -94,7 +94,7 @@ class Arrays:
     @cached_property
     def projected(self) -> tuple[Array, Array]:
         """The arms' projections and their transpose."""
-        return _with_transpose(self.arms.vectors @ self.world.subspace.matrix)
+        return _with_transpose(self.arms.vectors @ self.world.seen.matrix)
 
     def basis(self, method: str) -> NDArray[np.int64]:
         """Return the rows of D_k."""

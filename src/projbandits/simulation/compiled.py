@@ -56,6 +56,8 @@ def why_not_here(world: World, strategy: LinearStrategy) -> str | None:
     from projbandits.simulation.kernels.common import NOISES
     from projbandits.simulation.kernels.support import REGIONS
 
+    if not (world.steady or isinstance(world, OfferedWorld)):
+        return "the world changes from step to step"
     if type(world.noise) not in NOISES:
         known = ", ".join(kind.__name__ for kind in NOISES)
         return f"it knows the noises {known}, not {world.noise!r}"
@@ -79,7 +81,7 @@ def why_not_here(world: World, strategy: LinearStrategy) -> str | None:
 def rule_of(strategy: LinearStrategy, world: World, horizon: int) -> CompiledRule | None:
     """Return how a strategy chooses in a world up to a horizon, if it offers that."""
     offered: Any = strategy
-    rule: CompiledRule | None = offered.compiled_rule(world.arms, world.subspace, horizon)
+    rule: CompiledRule | None = offered.compiled_rule(world.arms, world.seen, horizon)
     return rule
 
 
@@ -146,7 +148,7 @@ def _without_effects(
 
     learn, aim = _features(arrays, strategy)
     K, d = learn[0].shape
-    B = arrays.world.subspace.basis if rule.inside else np.empty((d, 0))
+    B = arrays.world.seen.basis if rule.inside else np.empty((d, 0))
     basis = arrays.basis(rule.basis)
     view = finite_view(strategy.ridge, learn, aim, basis, rule.parameters, rule.plan, B)
     return view, np.empty((2, d)), np.empty(K), rule.widths, learn is aim
@@ -198,7 +200,7 @@ def _convex(world: World, strategy: LinearStrategy, rule: CompiledRule) -> tuple
         REGIONS[type(arms)](arms),
         rule.parameters,
         rule.plan,
-        world.subspace,
+        world.seen,
         1 + DRAWS + arms.rank if rule.inside else 0,
     )
     return view, np.empty((4, arms.d)), learns_whole, aims_whole

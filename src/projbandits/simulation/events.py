@@ -89,7 +89,7 @@ def run(
     whole = np.array([a.vectors for a in arms])
     projected = whole
     if "projection" in (strategy.learns_on, strategy.aims_at):
-        projected = whole @ np.array([world.subspace.matrix for world in worlds])
+        projected = whole @ np.array([world.seen.matrix for world in worlds])
     n, K, d = whole.shape
     out = np.zeros((n, 3, len(steps)))  # not empty: numbers even if it is cut short
     trace = Trace(

@@ -34,7 +34,7 @@ def run(
     costs = np.zeros((3, horizon))
     pulls = np.zeros(int(world.size), np.int64) if finite else None
 
-    state = strategy.init(world.arms, world.subspace)
+    state = strategy.init(world.arms, world.seen)
     for t, here in zip(range(horizon), world.steps(), strict=False):
         arm, K = strategy.select(state, here.arms, strategy_rng).arm, here.arms.size
         if finite and not (isinstance(arm.index, int | np.integer) and 0 <= arm.index < K):

@@ -1,0 +1,162 @@
+"""What it costs not to know U, and what finding it takes: `python -m benchmarks.finding`.
+
+Regret of strategies that see an estimate of U and are judged by U itself (d = 10, 45 arms, two
+directions left out, noise of the side information 0.5); of one that learns U from groups together
+with the best arm; how well gender is predictable from an embedding of names before and after; and
+the time and memory for a million rows. `--quick` plays few trials of few steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import projbandits as pb
+from projbandits.finding.sums import degrees
+from projbandits.problems import Problem
+from projbandits.simulation.streams import stream
+from projbandits.strategies.seeking import SeekingGENTRY
+
+BASE = pb.problems.random_arms(d=10, arms=45, u=8)
+GROUPS = pb.problems.groups(d=10, arms=45, u=8, groups=8)
+SEEKING = SeekingGENTRY(alpha=5.0, groups=8, leave_out=2)
+
+
+def side_information(trials: int, horizon: int) -> None:
+    """Print the regret of EIIDS and GENTRY by the side information there is."""
+    rows: dict[str, Problem] = {"U known": BASE}
+    for m in (200, 1_000, 10_000):
+        rows[f"attributes, m = {m:,}"] = pb.problems.estimated_subspace(BASE, size=m)
+    for m in (200, 1_000, 10_000):
+        problem = pb.problems.estimated_subspace(BASE, size=m, items=5_000)
+        rows[f"attributes, m = {m:,}, and 5,000 items without"] = problem
+    for m in (100, 1_000):
+        rows[f"pairs, m = {m:,}"] = pb.problems.estimated_subspace(BASE, "pairs", m)
+    print("| side information | EIIDS | minus U known | GENTRY | minus U known |")
+    print("|---|---:|---:|---:|---:|")
+    known: Any = None
+    for label, problem in rows.items():
+        result = _simulated(problem, [pb.EIIDS(), pb.GENTRY()], trials, horizon)
+        regret = result.regret[:, :, -1]
+        known = regret if known is None else known
+        both = zip(regret, regret - known, strict=True)
+        cells = [text for pair in both for text in map(_mean, pair)]
+        print(f"| {label} | {' | '.join(cells)} |", flush=True)
+
+
+def groups(trials: int, horizon: int) -> None:
+    """Print the regret where U is learnt from groups with the best arm, and the angle to U."""
+    strategies = {
+        "U known": pb.GENTRY(alpha=5.0),
+        "U learnt together": SEEKING,
+        "mean of the groups": pb.CURSE(alpha=5.0),
+    }
+    steps = [horizon // 10, horizon // 3, horizon]
+    print("\n| groups (8) | regret |\n|---|---:|")
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for label, strategy in strategies.items():
+            result = _simulated(GROUPS, [strategy], trials, horizon, executor=pool)
+            print(f"| {label} | {_mean(result.regret[0, :, -1])} |", flush=True)
+        looked = min(trials, 40)
+        angles = [*pool.map(partial(_angles, steps=steps), range(looked))]
+    medians = ", ".join(
+        f"{angle:.1f} after {step:,}"
+        for step, angle in zip(steps, np.median(angles, axis=0), strict=True)
+    )
+    print(f"\nMedian angle to what must not count, of {looked} trials, in degrees: {medians} steps")
+
+
+def _angles(trial: int, steps: list[int]) -> list[float]:
+    """Play a trial as the reference engine does, and look at what is left out on the way."""
+    world = GROUPS.world(stream(0, trial, "world"))
+    noise, rng = (stream(0, trial, purpose) for purpose in ("noise", "strategy"))
+    rest, angles = world.subspace.complement().basis, []
+    state = SEEKING.init(world.arms, world.seen)
+    for t, now in zip(range(1, steps[-1] + 1), world.steps(), strict=False):
+        arm = SEEKING.select(state, world.arms, rng).arm
+        state = SEEKING.update(state, arm, now.noise.observe(now.mean_return(arm), noise))
+        if t in steps:
+            angles.append(degrees(rest, state.plan.rest))
+    return angles
+
+
+def embedding() -> None:
+    """Print how well gender can be predicted from an embedding of names."""
+    from examples.first_names import embedded, listed
+
+    names, gender = listed()
+    found = pb.find_subspace(attributes=(embedded(names), gender), leave_out=1)
+    print(f"\n{found.report()}\n")
+    for column, value in found.predictable.iloc[0].items():
+        print(f"{column}: {value:.1%}" if isinstance(value, float) else f"{column}: {value}")
+
+
+def million(rows: int, d: int = 100, attributes: int = 5) -> None:
+    """Print the time and the memory that find_subspace takes, apart from making the data."""
+    making = 0.0
+
+    def pieces(size: int = 50_000) -> Iterator[tuple[Any, Any]]:
+        nonlocal making
+        rng = np.random.default_rng(0)
+        for _ in range(rows // size):
+            start = time.perf_counter()
+            X = rng.standard_normal((size, d))
+            z = X[:, :attributes] + rng.standard_normal((size, attributes))
+            making += time.perf_counter() - start
+            yield X, z
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    found = pb.find_subspace(attributes=pieces())
+    took = time.perf_counter() - start - making
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(
+        f"\nfind_subspace, {found.rows:,} rows, d = {d}, {attributes} attributes: {took:.1f} s, "
+        f"{peak / 1024:,.0f} MB at most ({before / 1024:,.0f} MB before); "
+        f"{found.left_out.dim} directions left out, within {found.angle:.2f} degrees"
+    )
+
+
+def _simulated(
+    problem: Problem, strategies: Any, trials: int, horizon: int, **more: Any
+) -> pb.Result:
+    options: dict[str, Any] = {"seed": 0, "checkpoints": [horizon], "progress": False, **more}
+    return pb.simulate(problem, strategies, trials=trials, horizon=horizon, **options)
+
+
+def _mean(values: Any) -> str:
+    if not np.any(values):
+        return ""
+    return f"{np.mean(values):,.0f} ± {np.std(values) / len(values) ** 0.5:,.0f}"
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=300)
+    parser.add_argument("--horizon", type=int, default=10_000)
+    parser.add_argument("--quick", action="store_true")
+    parts = ("million", "side", "groups", "names")  # memory is measured before others take it
+    parser.add_argument("--only", choices=parts, nargs="+", default=parts)
+    options = parser.parse_args()
+    trials, horizon = (20, 1_000) if options.quick else (options.trials, options.horizon)
+    if "million" in options.only:
+        million(100_000 if options.quick else 1_000_000)
+    if "side" in options.only:
+        side_information(trials, horizon)
+    if "groups" in options.only:
+        groups(trials, horizon)
+    if "names" in options.only:
+        embedding()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""A decider finds U in its own log, and says which decisions hang on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from projbandits._checks import Array, did_you_mean
+from projbandits.arms import FiniteArms
+from projbandits.deciding.accounted import Accounted
+from projbandits.deciding.decision import Decision
+from projbandits.deciding.offers import match
+from projbandits.deciding.readings import Account
+from projbandits.finding import Found, SideInformation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HANGS = 0.05
+"""A decision hangs on U if its best guess would be another in more than this share of resamples."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """How far the best guesses of a log depend on a U that was found.
+
+    Parameters
+    ----------
+    share : float
+        Over all decisions and resampled U, how often the best guess would be another one.
+    decisions : DataFrame
+        A row per decision: `best`, the row of its best guess with the U that was found; `differs`,
+        the share of resampled U with another one; `instead`, the most frequent other one (-1 if
+        there is none); and `gap`, how far `best` is ahead of the next by the estimate.
+    """
+
+    share: float
+    decisions: pd.DataFrame = field(repr=False)
+
+    @property
+    def hanging(self) -> pd.DataFrame:
+        """The decisions whose best guess is another in more than 5 % of resamples, worst first."""
+        rows = self.decisions[self.decisions["differs"] > HANGS]
+        return rows.sort_values("differs", ascending=False, kind="stable")
+
+    def report(self) -> str:
+        """Return it in words."""
+        n = len(self.decisions)
+        return (
+            f"With U resampled, {100 * self.share:.3g} % of the best guesses of {n:,} decisions "
+            f"would be others. {len(self.hanging):,} decisions hang on U: their best guess would "
+            f"be another in more than {100 * HANGS:.0f} % of resamples."
+        )
+
+
+class Finding(Accounted):
+    """What a decider can find out about U."""
+
+    def find_subspace(self, *, by: str, leave_out: int | None = None, seed: int = 0) -> Found:
+        """Find U in the log: where the groups that outcomes came from disagree is left out.
+
+        Nothing changes yet; pass the subspace that is found to `change`.
+
+        Parameters
+        ----------
+        by : str
+            The key of `meta` that names the group of a decision, such as the viewer's segment.
+        leave_out : int, optional
+            How many directions to leave out. By default as many as the likelihood asks for.
+        seed : int
+            For resampling.
+        """
+        import pandas as pd
+
+        side, names = SideInformation(), self._now().columns
+        for accounts in self._read():
+            told = [a for a in accounts if not np.isnan(a.reward)]
+            if not told:
+                continue
+            arms: Any = np.array([account.decision.arm for account in told])
+            if names is not None:
+                arms = pd.DataFrame(arms, columns=list(names))
+            rewards = [account.reward for account in told]
+            groups = [_group(account.decision, by) for account in told]
+            side = side.update(groups=(arms, rewards, groups))
+        if side.kind is None:
+            raise ValueError("the log must hold outcomes to find a subspace from, it has none")
+        return side.find(leave_out=leave_out, seed=seed)
+
+    def sensitivity(self, found: Found) -> Sensitivity:
+        """Say how often the best guess would differ if U were resampled, and for which decisions.
+
+        Each decision in the log is looked at with what was on offer and believed at the time.
+
+        Parameters
+        ----------
+        found : Found
+            What `find_subspace` found; its resampled subspaces are used.
+        """
+        import pandas as pd
+
+        if not isinstance(found, Found):
+            raise TypeError(f"found must be what find_subspace returns, got {found!r}")
+        known = self._now()
+        if found.subspace.ambient != known.subspace.ambient:
+            raise ValueError(
+                f"found must be a subspace of {known.subspace.ambient} features, got "
+                f"{found.subspace!r}"
+            )
+        if not len(found.resampled):
+            raise ValueError("found must leave something out, got one that keeps everything")
+        names, order = found.subspace.names, None
+        if names is not None and known.columns is not None:
+            order = match("found.subspace", names, known.columns)
+        rests = [found.left_out.basis, *found.resampled]
+        stacked = np.array(rests if order is None else [basis[order] for basis in rests])
+        rows = {}
+        for accounts in self._read():
+            for account in accounts:
+                row = _differs(account.decision, stacked)
+                if row is not None:
+                    rows[account.decision.id] = row
+        if not rows:
+            raise ValueError(
+                "the log must hold decisions among finitely many arms with what was on offer, it "
+                "has none"
+            )
+        columns = ["best", "differs", "instead", "gap"]
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("id")
+        return Sensitivity(float(table["differs"].mean()), table)
+
+    def _read(self) -> Iterator[list[Account]]:
+        """Yield the decisions of the log, those in files first."""
+        return chain(self._spilled(), self._logged().accounts(told_after=False))
+
+
+def _differs(decision: Decision, rests: Array) -> tuple[int, float, int, float] | None:
+    """Return a row of `Sensitivity.decisions`; the first of `rests` is what was found."""
+    grounds = decision.grounds
+    if grounds is None or not isinstance(grounds.arms, FiniteArms):
+        return None
+    X, theta = grounds.arms.vectors, grounds.state.ridge.theta
+    wanted = theta - np.einsum("bij,bj->bi", rests, np.einsum("bij,i->bj", rests, theta))
+    scores = np.einsum("bi,ki->bk", wanted, X)
+    guesses = scores.argmax(axis=1)
+    best, others = int(guesses[0]), guesses[1:]
+    elsewhere = others[others != best]
+    instead = int(np.bincount(elsewhere).argmax()) if len(elsewhere) else -1
+    behind = np.delete(scores[0], best)
+    gap = float(scores[0, best] - behind.max()) if len(behind) else np.inf
+    rows = grounds.rows(len(X))
+    shown = int(rows[instead]) if instead >= 0 else -1
+    return int(rows[best]), float((others != best).mean()), shown, gap
+
+
+def _group(decision: Decision, by: str) -> str:
+    meta = decision.meta
+    if not isinstance(meta, dict) or by not in meta:
+        known = meta if isinstance(meta, dict) else ()
+        raise ValueError(
+            f"by must be a key of every decision's meta, got {by!r}, which decision "
+            f"{decision.id!r} lacks{did_you_mean(by, known)}"
+        )
+    return str(meta[by])

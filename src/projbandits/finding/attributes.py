@@ -1,0 +1,189 @@
+"""U from attributes: what is left out is the span of C = cov(x, z)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from projbandits._attributes import Attributes
+from projbandits._checks import Array
+from projbandits.finding.chance import CHANCES, Tested, orthonormalised
+from projbandits.finding.inputs import Names, length, matrices, names_of
+from projbandits.finding.sums import Folded, Sample, joined
+
+SMALL = 1e-9
+"""A singular value below this share of the largest is round-off."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Items whose attributes are known, and items without labels, as sums.
+
+    Parameters
+    ----------
+    names : tuple of str or None
+        The columns of X.
+    attributes : Attributes
+        What the columns of z are.
+    folded : Folded
+        The second moments of [x, z].
+    kept : Sample
+        Some of the rows.
+    unlabelled : Folded or None
+        The second moments of items without labels.
+    """
+
+    names: Names
+    attributes: Attributes
+    folded: Folded
+    kept: Sample
+    unlabelled: Folded | None = None
+
+    @classmethod
+    def of(cls, X: Any, z: Any) -> Labelled:
+        """Return the sums of a first piece."""
+        n = length("X", X)
+        names = names_of(X)
+        made: Labelled | None = None
+        known, Z = Attributes().read("z", z)
+        _same_length(n, len(Z))
+        for rows, part in matrices("X", X, names, None):
+            made = (
+                cls._first(names, known, part, Z[rows])
+                if made is None
+                else made._more(known, part, Z[rows])
+            )
+        assert made is not None
+        return made
+
+    @classmethod
+    def _first(cls, names: Names, known: Attributes, X: Array, Z: Array) -> Labelled:
+        # Numbers are shifted; categories are 0 or 1 as they are, as more of them may come.
+        number = np.array([value is None for _, value in known.keys])
+        shift = np.append(X.mean(axis=0), np.where(number, Z.mean(axis=0), 0.0))
+        folded = Folded.of(np.hstack([X, Z]), shift)
+        return cls(names, known, folded, Sample.none(X.shape[1]).update(0, X, Z))
+
+    def _more(self, known: Attributes, X: Array, Z: Array) -> Labelled:
+        return replace(
+            self,
+            attributes=known,
+            folded=self.folded.update(np.hstack([X, Z])),
+            kept=self.kept.update(self.folded.n, X, Z),
+        )
+
+    def update(self, X: Any, z: Any) -> Labelled:
+        """Return the sums with more items whose attributes are known."""
+        n = length("X", X)
+        known, Z = self.attributes.read("z", z)
+        _same_length(n, len(Z))
+        made = self
+        for rows, part in matrices("X", X, self.names, self.d):
+            made = made._more(known, part, Z[rows])
+        return made
+
+    def with_items(self, Y: Any) -> Labelled:
+        """Return the sums with more items that have no labels."""
+        found = self.unlabelled
+        for _, part in matrices("items", Y, self.names, self.d):
+            found = Folded.of(part) if found is None else found.update(part)
+        return replace(self, unlabelled=found)
+
+    @property
+    def rows(self) -> int:
+        """How many items have labels."""
+        return self.folded.n
+
+    @property
+    def d(self) -> int:
+        """The number of features."""
+        return int(self.kept.X.shape[1])
+
+    def _lift(self, M: Array, N: Array | None) -> Array:
+        """Return the matrix that turns cov(x, z) of labelled items into C, in units of x's spread.
+
+        C = cov(x, z) of the labelled items. With others, C = Sigma_x B, where B is the regression
+        of z on x and Sigma_x the covariance of all items.
+        """
+        d = self.d
+        S = self.folded.covariance(M)[:d, :d]
+        units = np.diag(1 / scale(S))
+        if N is None:
+            return units
+        assert self.unlabelled is not None
+        labelled = self.folded._replace(shift=self.folded.shift[:d])
+        everyone = joined(labelled, self.unlabelled, (M[: d + 1, : d + 1], N))
+        return np.asarray(units @ everyone @ np.linalg.pinv(S, rcond=SMALL, hermitian=True))
+
+    def _turned(self, M: Array, N: Array | None) -> Array:
+        """Return C in units in which every feature and every attribute counts alike."""
+        S, d = self.folded.covariance(M), self.d
+        return np.asarray(self._lift(M, N) @ S[:d, d:] @ inverse_root(S[d:, d:]))
+
+    def moments(self, rng: np.random.Generator | None = None) -> tuple[Array, Array | None]:
+        """Return the moments of labelled and other items, or those of a resample."""
+        both = self.folded, self.unlabelled
+        if rng is not None:
+            M, N = (None if part is None else part.resampled(rng) for part in both)
+        else:
+            M, N = (None if part is None else part.sums.sum(axis=0) for part in both)
+        assert M is not None
+        return M, N
+
+    def directions(self, r: int, rng: np.random.Generator | None = None) -> tuple[Array, Array]:
+        """Return the r leading directions of C as orthonormal columns, and all their sizes.
+
+        Directions are ordered by how far they go with attributes, in units of the features' and
+        the attributes' own spread.
+        """
+        M, N = self.moments(rng)
+        left, sizes, _ = np.linalg.svd(self._turned(M, N), full_matrices=False)
+        sizes = sizes[sizes > SMALL * sizes.max(initial=0.0)]
+        spread = scale(self.folded.covariance(M)[: self.d, : self.d])
+        return orthonormalised(spread[:, None] * left[:, :r]), sizes
+
+    def tested(self, rng: np.random.Generator) -> Tested:
+        """Test direction after direction, by shuffling z.
+
+        At step r, z loses its part along the r directions found so far. Rows of z that is shuffled
+        have no relation to x; the share of shuffles that reach the size of the next direction is
+        its p-value. Where not all rows are kept, those kept are shuffled, and sizes are brought to
+        the number of all rows: they shrink with its root.
+        """
+        M, N = self.moments()
+        _, sizes, right = np.linalg.svd(self._turned(M, N), full_matrices=False)
+        S, d = self.folded.covariance(M), self.d
+        X = self.kept.X - self.kept.X.mean(axis=0)
+        Z = (self.kept.Z - self.kept.Z.mean(axis=0)) @ inverse_root(S[d:, d:])
+        lift = self._lift(M, N)
+        k = len(X)
+        smaller = np.sqrt(max(k - 1, 1) / max(self.rows - 1, 1)) / k
+        shuffled = np.array([X.T @ Z[rng.permutation(k)] for _ in range(CHANCES)])
+        shuffled = smaller * lift @ shuffled
+        by_chance = []
+        for r in range(min(int((sizes > SMALL * sizes.max(initial=0.0)).sum()), d - 1)):
+            rest = right[r:].T
+            by_chance.append(np.linalg.norm(shuffled @ rest, 2, axis=(1, 2)))
+        return Tested.of(sizes, np.array(by_chance))
+
+
+def scale(S: Array) -> Array:
+    """Return the standard deviation of each feature; 1 where it never varies."""
+    variance = S.diagonal()
+    return np.sqrt(np.where(variance > 0, variance, 1.0))
+
+
+def inverse_root(S: Array) -> Array:
+    """Return a matrix T with T^T S T = I, on all that varies, for columns of any scale."""
+    units = 1 / scale(S)
+    values, vectors = np.linalg.eigh(units[:, None] * S * units)
+    large = values > SMALL * values.max(initial=0.0)
+    root = vectors[:, large] / np.sqrt(values[large]) @ vectors[:, large].T
+    return np.asarray(units[:, None] * root)
+
+
+def _same_length(rows: int, others: int) -> None:
+    if rows != others:
+        raise ValueError(f"z must have as many rows as X, got {others} and {rows}")

@@ -1,0 +1,84 @@
+"""The figure of a subspace that was found."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from projbandits.finding import Found
+from projbandits.plots.style import COLOURS, COLUMN_WIDTH, MARKERS, finish
+
+SIZES = {
+    "attributes": "correlation with the attributes",
+    "pairs": "difference of twins (root mean square)",
+    "groups": "gain in log-likelihood",
+}
+MOST = 12
+"""How many directions are shown."""
+
+
+def found(what: Found) -> Figure:
+    """Draw the size of each direction beside chance, the resampled angles, and `predictable`.
+
+    Examples
+    --------
+    >>> import numpy as np, projbandits as pb
+    >>> from projbandits import plots
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> len(plots.found(pb.find_subspace(pairs=(X, X * [1.0, 1.0, -1.0]), leave_out=1)).axes)
+    2
+    """
+    shown = what.predictable
+    columns = 3 if len(shown) else 2
+    size = (0.85 * columns * COLUMN_WIDTH, 0.75 * COLUMN_WIDTH)
+    figure, axes = plt.subplots(1, columns, figsize=size, layout="constrained", dpi=200)
+    _sizes(axes[0], what)
+    _angles(axes[1], what)
+    if columns == 3:
+        _predictable(axes[2], what)
+    return figure
+
+
+def _sizes(ax: Axes, what: Found) -> None:
+    sizes, limits = what.tested.sizes[:MOST], what.tested.limits[:MOST]
+    places, r = np.arange(1, len(sizes) + 1), what.left_out.dim
+    ax.bar(places[:r], sizes[:r], color=COLOURS[1], label="left out")
+    ax.bar(places[r:], sizes[r:], color=COLOURS[0], label="kept")
+    label = "price of a direction" if what.kind == "groups" else "chance (95 %)"
+    ax.hlines(limits, places - 0.5, places + 0.5, color="black", linewidth=1.2, label=label)
+    ax.set_xticks(places)
+    ax.set(xlabel="direction", ylabel=SIZES[what.kind])
+    finish(ax, columns=3)
+
+
+def _angles(ax: Axes, what: Found) -> None:
+    angles = np.sort(what.angles)
+    ax.set(xlim=(0, 90), ylim=(0, 1), xlabel="angle to what was found (degrees)")
+    ax.set_ylabel("share of resamples within it")
+    if len(angles):
+        share = np.arange(1, len(angles) + 1) / len(angles)
+        ax.step([0, *angles, 90], [0, *share, 1], where="post", color=COLOURS[0])
+        label = f"95 % within {what.angle:.3g} degrees"
+        ax.axvline(what.angle, color=COLOURS[1], linestyle="--", label=label)
+    else:
+        ax.text(45, 0.5, "nothing is left out", ha="center", fontsize=7)
+    finish(ax)
+
+
+def _predictable(ax: Axes, what: Found) -> None:
+    table = what.predictable
+    places = np.arange(len(table))
+    kinds = ("linear before", "linear after", "boosting before", "boosting after")
+    for i, kind in enumerate(kinds):
+        at = places + 0.15 * (i - 1.5)
+        ax.plot(at, table[kind], MARKERS[i], color=COLOURS[i], markersize=4, label=kind)
+    ax.hlines(table["chance"], places - 0.4, places + 0.4, color="0.4", label="chance")
+    ax.set_xticks(places, [str(name) for name in table.index])
+    ax.set(
+        xlim=(-0.6, len(table) - 0.4), ylim=(min(-0.05, *np.nan_to_num(table["linear after"])), 1)
+    )
+    measures = " or ".join(dict.fromkeys(table["measure"]))
+    ax.set_ylabel(f"predicted, held out ({measures})")
+    finish(ax)
