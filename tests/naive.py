@@ -366,3 +366,24 @@ def mixed_em(
             squares += float(((left - rows @ b) ** 2).sum() + np.trace(rows @ spread @ rows.T))
         sigma, noise = moments / len(labels), squares / len(X)
     return mu, sigma, noise
+
+
+def leak(
+    A: Array, b: Array, X: Array, r: Array, penalty: float, kept: list[int], j: int
+) -> tuple[float, float]:
+    """What the kept column j has of the protected effect, and the error of least squares.
+
+    The ridge is fitted twice to all observations (A, b): as it is, and with the protected effect
+    of least squares taken out of the outcomes, and its own shrinkage out of neither.
+    """
+    d = A.shape[1]
+    everything = np.linalg.lstsq(A, b, rcond=None)[0]
+    log = np.linalg.lstsq(X, r, rcond=None)[0]
+    hidden = everything.copy()
+    hidden[kept] = 0.0
+    V = A.T @ A + penalty * np.eye(d)
+    # The belief if outcomes were the protected effect alone: what of it is in column j.
+    moved = np.linalg.solve(V, A.T @ (A @ hidden))[j]
+    sigma = np.sqrt(np.sum((r - X @ log) ** 2) / (len(X) - d))
+    error = sigma * np.sqrt(np.linalg.inv(X.T @ X)[j, j])
+    return float(moved + everything[j] - log[j]), float(error)

@@ -97,7 +97,7 @@ def test_where_estimates_tie_the_best_guess_is_the_first() -> None:
         kinds.append(decision.index != 0)
     assert {*kinds} == {True, False}
     # The audit counts the same: arms 2 and 3 are (1, 0) and (0, 1) in the protected columns.
-    explored = decider.audit().groups.set_index(["column", "group"])["explored"]
+    explored = decider.audit().exposure.table.set_index(["attribute", "group"])["explored"]
     thirds = [d.index == 2 for d in decider.pending if d.index != 0]
     assert explored["group", "1"] == pytest.approx(np.mean(thirds))
     learnt = pb.Decider(pb.GENTRY(schedule=lambda t: 0.0), subspace=U, seed=0)

@@ -245,7 +245,7 @@ def test_offers_of_any_size_are_kept_once(tmp_path: Path) -> None:
     assert (tmp_path / "decider").stat().st_size < X.nbytes + 30_000
     loaded = pb.Decider.load(tmp_path / "decider")
     assert loaded.explain(second.id).reason == decider.explain(second).reason
-    assert loaded.audit().table["value"]["decisions audited"] == 10
+    assert loaded.audit().about.looked_at == 10
     assert len(pb.replay(loaded.log(), pb.GENTRY()).rewards) == 5
 
 

@@ -68,7 +68,7 @@ def test_names_that_come_later_are_those_of_the_whole_log(tmp_path: Path) -> Non
     assert features == ["x[p]", "x[q]", "x[r]"]
     assert log[features].notna().all(axis=None)
     assert len(pb.replay(log, pb.GENTRY()).rewards) == 2
-    assert decider.audit().table.loc["decisions audited", "value"] == 2
+    assert decider.audit().about.looked_at == 2
 
 
 def test_logs_that_cannot_be_replayed_are_named() -> None:

@@ -19,25 +19,29 @@ def test_an_audit_is_drawn() -> None:
     audit = played().audit()
     figure = audit.plot()
     assert " ".join(figure.get_suptitle().split()) == audit.verdict
-    changes, costs, carried, shares = figure.axes
+    changes, leaks, costs, carried, shares = figure.axes
     assert texts(changes)[:2] == ["0 %", "0 %"]
+    z = audit.leak.table["z"].sort_values(key=abs, ascending=False)
+    np.testing.assert_array_equal(leaks.lines[1].get_xdata(), z)
     bars = [bar.get_width() for bar in costs.patches]
-    assert sum(bars) == pytest.approx(audit.table["value"]["return given up"])
+    assert sum(bars) == pytest.approx(audit.given_up.total)
     assert [label.get_text() for label in carried.get_yticklabels()] == ["group", "age"]
     labels = [label.get_text() for label in shares.get_yticklabels()]
     assert labels[:4] == ["group", "0", "1", "age"]
     bottom, top = shares.get_ylim()
     assert bottom > top  # the first group stands on top
-    assert [line.get_label() for line in shares.lines[:4]] == [*audit.groups.columns[2:]]
-    for i, part in enumerate(audit.groups.columns[2:]):
-        np.testing.assert_array_equal(shares.lines[i].get_xdata(), audit.groups[part])
+    for i, part in enumerate(("offered", "best guess", "explored", "chosen")):
+        assert shares.lines[i].get_label() == part
+        np.testing.assert_array_equal(shares.lines[i].get_xdata(), audit.exposure.table[part])
     plt.close(figure)
 
 
 def test_what_is_unknown_is_drawn_as_unknown() -> None:
-    figure = played(pb.ProjectedTS(), steps=5).audit().plot()
-    assert texts(figure.axes[0]) == ["0 %", "0 %", "unknown", "unknown"]
-    assert "in exploring is unknown" in " ".join(figure.get_suptitle().split())
+    audit = played(pb.ProjectedTS(), steps=5).audit()
+    figure = audit.plot()
+    assert texts(figure.axes[0])[-1] == "unknown"
+    assert texts(figure.axes[1]) == ["cannot be told"]
+    assert "probabilities are unknown" in audit.choices.verdict
     plt.close(figure)
 
 

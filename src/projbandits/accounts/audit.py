@@ -1,70 +1,157 @@
 """Evidence from the log on whether the part that must not count played a role.
 
-What can be shown is exact, given the belief at the time: scores and best guesses follow from
-P_U x alone. What cannot be shown, because it is not so: D_k and the estimate's uncertainty depend
-on whole arms, so *exploration* may go to arms for what they have in the protected part. The audit
-measures by how much.
+Four questions are answered apart. Would other protected parts change the scores (`scores.py`), or
+what is chosen (`again.py`, `choices.py`)? Has their effect moved into the kept part (`leak.py`)? Do
+choices follow them all the same (`exposure.py`)? Here the numbers are put together; `words.py` says
+what they mean, `plots` draws them, and `page.py` is for the person who must sign.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
+import os
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from projbandits._checks import Array
-from projbandits.accounts import verdict
-from projbandits.accounts.pool import Pool
-from projbandits.accounts.protected import ROUNDING, Protected, along, groups
-from projbandits.accounts.proxies import proxies, words
-from projbandits.arms import FiniteArms
-from projbandits.deciding.decision import Decision, Grounds
-from projbandits.deciding.offers import Offer
-from projbandits.deciding.probabilities import probabilities
-from projbandits.deciding.readings import Account
-from projbandits.ledger.fold import Known
+from projbandits._version import __version__
+from projbandits.accounts import item_groups as reading
+from projbandits.accounts import words
+from projbandits.accounts.choices import Choices, choices
+from projbandits.accounts.exposure import ALL, Exposure, exposure, followed
+from projbandits.accounts.gathered import Gathered, Outcomes
+from projbandits.accounts.leak import Leak, leak
+from projbandits.accounts.made import NOT_SAID, Log, Made, made
+from projbandits.accounts.offered_items import Items
+from projbandits.accounts.protected import Protected
+from projbandits.accounts.proxies import has_boosting, proxies
+from projbandits.accounts.scores import Scores, scores
+from projbandits.ridge import Ridge
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
-class Audit:
-    """What an audit found.
+class About(NamedTuple):
+    """What an audit is of.
 
     Parameters
     ----------
-    role : bool or None
-        Whether the protected part played a role in what was wanted: whether with another one a
-        score or a best guess changed. None where nothing can be concluded.
-    verdict : str
-        The same in words, and then whether it played one in exploring.
-    warnings : list of str
-        What else the user must be told.
-    table : DataFrame
-        Each finding with its value and what it means.
-    groups : DataFrame
-        For each group of each protected column: its share among the arms offered, the best
-        guesses, the explored arms and all choices.
-    proxies : DataFrame
-        For each protected column (or direction), how much of its variance over the distinct arms
-        offered is predicted by the kept features: by a linear fit (`r2`), with squares
-        (`r2_squares`), and by the one that predicts it best alone (`closest`, `r2_closest`).
-    shifts : ndarray
-        For each decision, how far its choice probabilities moved (total variation) when the
-        protected part of the arms was changed; nan where they are unknown.
+    name, key : str
+        The ledger's name and key.
+    position : int
+        The last event of the ledger that the audit holds for.
+    made : float
+        When it was made, in seconds since 1970.
+    version : str
+        The version of the library.
+    strategy : str
+        Who decides.
+    aims_at, learns_on : str
+        What it says that it aims at and learns on.
+    protected, varied : tuple of str
+        The protected columns or directions, and those that varied in what was offered.
+    decisions, looked_at, decided_again, outcomes : int
+        The decisions in the log; those whose scores were computed again; those that were decided
+        again by `select`; and the outcomes in the log.
+    left_out : dict of str to int
+        How many decisions were not looked at, and why.
+    learnt : bool
+        Whether any outcome was known at any of the decisions.
+    boosting : bool
+        Whether proxies were looked for by gradient boosting.
     """
 
-    role: bool | None
-    verdict: str
-    warnings: list[str]
-    table: pd.DataFrame
-    groups: pd.DataFrame
+    name: str
+    key: str
+    position: int
+    made: float
+    version: str
+    strategy: str
+    aims_at: str
+    learns_on: str
+    protected: tuple[str, ...]
+    varied: tuple[str, ...]
+    decisions: int
+    looked_at: int
+    decided_again: int
+    outcomes: int
+    left_out: dict[str, int]
+    learnt: bool
+    boosting: bool
+
+
+class Costs(NamedTuple):
+    """The return given up per decision, by today's estimate, in three parts."""
+
+    projection: float
+    learning: float
+    exploring: float
+
+    @property
+    def total(self) -> float:
+        """The sum of the three: the best return on offer minus that of the choice."""
+        return self.projection + self.learning + self.exploring
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Audit:
+    """What an audit found: four answers, and what else must be known.
+
+    Parameters
+    ----------
+    scores, choices, leak, exposure : Scores, Choices, Leak and Exposure
+        The four answers, each with `found`, `size`, `share` and `verdict`.
+    proxies : DataFrame
+        For each protected column (or direction), how much of its variance over the distinct arms
+        offered the kept features predict, by several fits (cross-validated).
+    given_up : Costs
+        The return given up.
+    about : About
+        What was audited, and for which position of the ledger it holds.
+    """
+
+    scores: Scores
+    choices: Choices
+    leak: Leak
+    exposure: Exposure
     proxies: pd.DataFrame
-    shifts: Array
+    given_up: Costs
+    about: About
+
+    @property
+    def role(self) -> bool | None:
+        """Whether the protected part played a role.
+
+        True only with a size beyond noise; False only if scores, choices, leak and, where it can
+        be told, exposure are all silent; otherwise None, and `verdict` has the reason.
+        """
+        if not self.about.varied or not self.about.learnt:
+            return None
+        found = [answer.found for answer in (self.scores, self.choices, self.leak)]
+        if True in found:
+            return True
+        if None in found or self.exposure.found or self.about.learns_on == "projection":
+            return None
+        return False
+
+    @property
+    def verdict(self) -> str:
+        """Whether the protected part played a role, in words, with the reason."""
+        return words.verdict(self)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What else the user must be told."""
+        return words.warnings(self)
+
+    @property
+    def groups(self) -> pd.DataFrame:
+        """The table of `exposure`."""
+        return self.exposure.table
 
     def plot(self) -> Any:
         """Draw the audit and return the matplotlib Figure."""
@@ -75,192 +162,147 @@ class Audit:
         # By name and only now: nothing here depends on how a notebook shows it.
         return str(importlib.import_module("projbandits.notebook").audit(self))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values; docs/audit.md has the schema."""
+        from projbandits.accounts.plain import plain
+
+        return plain(self)
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return one self-contained page for the person who must sign it; also write it to a file.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it.
+        """
+        from projbandits.accounts.page import page
+
+        text = page(self)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
     def __str__(self) -> str:
-        lines = [self.verdict, ""]
-        for name, row in self.table.iterrows():
-            value = "unknown" if np.isnan(row["value"]) else f"{row['value']:.4g}"
-            lines.append(f"{name}: {value} ({row['meaning']})")
-        if len(self.groups):
-            shown = self.groups.to_string(index=False, float_format="{:.1%}".format, na_rep="-")
-            lines += ["", shown]
-        return "\n".join([*lines, "", *self.warnings]).rstrip()
+        return words.text(self)
 
 
-class Case(NamedTuple):
-    """A decision that can be audited, with where choice and best guess stand among its arms."""
-
-    grounds: Grounds
-    arms: FiniteArms
-    aim: Array
-    scores: Array
-    chosen: int
-    guess: int
-
-
-class Seen(NamedTuple):
-    """What is noted of a decision: what changed with the protected part, and what it cost.
-
-    Parameters
-    ----------
-    score : float
-        The largest change of a score.
-    guess : bool
-        Whether the best guess changed.
-    shift : float
-        How far the probabilities moved.
-    lost : tuple of three float
-        The return given up by the projection, by learning and by exploring.
-    chosen, best : tuple of float
-        The protected pieces of the choice and of the best guess.
-    explored : bool
-        Whether they are two.
-    """
-
-    score: float
-    guess: bool
-    shift: float
-    lost: tuple[float, float, float]
-    chosen: Array
-    best: Array
-    explored: bool
-
-
-def audit(known: Known, pool: Pool, accounts: Iterable[list[Account]]) -> Audit:
+def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
     """Return the audit of the logged decisions among finitely many arms that were kept.
 
     Parameters
     ----------
-    known : Known
-        What is known now.
-    pool : Pool
-        All that was ever offered, and what came of it.
-    accounts : iterable of list of Account
-        The decisions with what they rested on.
+    log : Log
+        Where they are.
+    attributes, by : optional
+        See `Decider.audit`.
     """
-    import pandas as pd
-
-    if not len(pool.vectors):
-        raise _nothing([decision for some in accounts for decision, *_ in some])
-    protected = Protected.of(known.subspace, known.columns, pool.vectors)
-    pieces = np.array([*protected.pieces.values()]).reshape(-1, known.subspace.ambient)
-    theta = pool.theta
-    aim = theta if known.strategy.aims_at == "return" else known.subspace.project(theta)
-    rng, seen, many, infinite, learnt = np.random.default_rng(0), list[Seen](), 0, 0, False
-    for some in accounts:
-        for decision, *_ in some:
-            case = _case(decision)
-            if case is not None:
-                seen.append(_seen(case, pool, protected, pieces, theta, aim, rng))
-                learnt |= case.grounds.state.ridge.n > 0
-            elif decision.index is None:
-                infinite += 1
-            else:
-                many += 1
-    shifts = np.array([each.shift for each in seen])
-    lost = np.mean([each.lost for each in seen], axis=0)
-    found = verdict.Found(
-        strategy=known.strategy,
-        protected=protected,
-        learnt=learnt,
-        cases=len(seen),
-        left_out=(many, infinite),
-        score=max(each.score for each in seen),
-        guesses=sum(each.guess for each in seen),
-        shifts=shifts[~np.isnan(shifts)],
-        lost=(float(lost[0]), float(lost[1]), float(lost[2])),
-    )
-    carried = proxies(pool.vectors, known.subspace, known.columns, protected)
+    known, d = log.known, log.known.subspace.ambient
+    items = Items(d, log.ledger, log.spilled())
+    if not len(items.vectors):
+        raise _nothing(made(log, items, None))
+    protected = Protected.of(known.subspace, known.columns, items.vectors)
+    extra = None if attributes is None else reading.read(
+        attributes, items.vectors, known.columns, _labels(log, items)
+    )  # fmt: skip
+    it = Gathered(known, items, protected, _theta(log, items))
+    it.add_all(made(log, items, by))
+    n = max(it.cases, 1)
+    offered = it.exposed.offered
+    pieces = {name: reading.grouped(it.values(name), offered) for name in protected.pieces}
+    unmatched = 0.0
+    if extra is not None:
+        seen = offered > 0
+        unmatched = float(extra[seen].isna().all(axis=1).mean())
+        pieces |= {str(c): reading.grouped(extra[c], offered) for c in extra.columns}
+    if by is not None and not _segmented(it):
+        raise ValueError(f"by must be a key of what was noted with decisions, got {by!r}")
+    first = scores(it)
+    varied = bool(protected.varied)
+    answers = {
+        "scores": first,
+        "choices": choices(it.weighed, it.late, varied=varied, scores=first.found),
+        "leak": leak(known, it.log, protected, it.spread / n, it.varied / n),
+        "exposure": exposure(
+            it.exposed,
+            pieces,
+            items.vectors @ it.aim,
+            followed(it.followed, [*protected.pieces], int((offered > 0).sum())),
+            by=by,
+            unmatched=unmatched,
+        ),
+    }
+    about = _about(log, it)
+    said: dict[str, Any] = {
+        name: replace(answer, verdict=getattr(words, name)(answer, about))
+        for name, answer in answers.items()
+    }
     return Audit(
-        found.role,
-        found.verdict(),
-        [*found.warnings(), *words(carried, protected)],
-        pd.DataFrame(found.findings(), index=["value", "meaning"]).T,
-        _groups(seen, pool, protected),
-        carried,
-        shifts,
+        **said,
+        proxies=proxies(items.vectors[offered > 0], known.subspace, known.columns, protected),
+        given_up=Costs(*(float(x) for x in it.lost / n)),
+        about=about,
     )
 
 
-def _nothing(decisions: list[Decision]) -> ValueError:
-    infinite = sum(decision.index is None for decision in decisions)
+def _segmented(it: Gathered) -> bool:
+    """Tell whether any decision says to which segment it belongs."""
+    return any(name not in (ALL, NOT_SAID) for name, _ in it.exposed.places())
+
+
+def _labels(log: Log, items: Items) -> list[str | None] | None:
+    """Return what the items are called, None where the log does not say."""
+    called = getattr(log.ledger.catalogue(), "label", None)
+    if called is None:
+        return None
+    texts = [called(row) for row in range(len(items.vectors))]
+    # A text that looks like a number is written in quotes, so that it can be told from one.
+    return [json.loads(t) if t is not None and t[:1] == '"' else t for t in texts]
+
+
+def _theta(log: Log, items: Items) -> Any:
+    """Return what the returns are believed to follow, the protected part's effect included."""
+    ridge = log.known.state.ridge
+    if log.known.strategy.learns_on != "projection":
+        return ridge.theta
+    # Of a strategy that learns on projections, what it believes of whole arms is not known.
+    outcomes = Outcomes(Ridge.prior(ridge.d, ridge.penalty))
+    for one in made(log, items, None, look=False):
+        outcomes.add(one)
+    return outcomes.ridge.theta
+
+
+def _nothing(decisions: Iterable[Made]) -> ValueError:
+    every = [one.chosen is None for one in decisions]
     return ValueError(
         "the log has no decision among finitely many arms that could be audited, got "
-        f"{len(decisions) - infinite} among too many arms to keep and {infinite} on infinite sets; "
+        f"{len(every) - sum(every)} among too many arms to keep and {sum(every)} on infinite sets; "
         "what workers decided before they were merged is in their own logs"
     )
 
 
-def _case(decision: Decision) -> Case | None:
-    grounds = decision.grounds
-    if grounds is None or not isinstance(grounds.arms, FiniteArms) or decision.index is None:
-        return None
-    aim = grounds.strategy.aim(grounds.state)
-    scores = grounds.arms.scores(aim) + grounds.own
-    chosen = grounds.position(decision.index)
-    return Case(grounds, grounds.arms, aim, scores, chosen, int(scores.argmax()))
-
-
-def _seen(
-    case: Case,
-    pool: Pool,
-    protected: Protected,
-    pieces: Array,
-    theta: Array,
-    aim: Array,
-    rng: np.random.Generator,
-) -> Seen:
-    """Return what changed with another protected part, and what the choice cost.
-
-    Each arm keeps P_U x and gets the rest from an arm drawn among all that were ever offered.
-    Changes that rounding can make are none.
-    """
-    arms, (strategy, state) = case.arms, case.grounds[:2]
-    changed = Offer(protected.swapped(arms.vectors, pool.drawn(rng, arms.size)), arms.columns)
-    own = case.grounds.own
-    before, after = case.scores, changed.scores(case.aim) + own
-    longest = max(_longest(arms.vectors), _longest(changed.vectors))
-    rounding = ROUNDING * longest * float(np.linalg.norm(state.ridge.theta))
-    size = max(float(np.abs([before, after]).max()), np.finfo(np.float64).tiny)
-    moved = float(np.abs(after - before).max())
-    p, q = (probabilities(strategy, state, a) for a in (arms, changed))
-    shift = np.nan if p is None or q is None else float(np.abs(p - q).sum() / 2)
-    guess = before[int(after.argmax())] < before.max() - rounding
-    returns, wants = (arms.vectors @ np.column_stack([theta, aim])).T + own
-    wanted = returns[int(wants.argmax())]
-    best, chosen = returns[case.guess], returns[case.chosen]
-    lost = float(returns.max() - wanted), float(wanted - best), float(best - chosen)
-    values = np.einsum("ij,kj->ik", arms.vectors[[case.chosen, case.guess]], pieces)
-    return Seen(
-        moved / size if moved > rounding else 0.0,
-        bool(guess),
-        shift,
-        lost,
-        values[0],
-        values[1],
-        case.chosen != case.guess,
+def _about(log: Log, it: Gathered) -> About:
+    known = log.known
+    return About(
+        name=log.ledger.name,
+        key=known.key,
+        position=known.position,
+        made=time.time(),
+        version=__version__,
+        strategy=repr(known.strategy),
+        aims_at=known.strategy.aims_at,
+        learns_on=known.strategy.learns_on,
+        protected=tuple(it.protected.pieces),
+        varied=tuple(it.protected.varied),
+        decisions=it.decisions,
+        looked_at=it.cases,
+        decided_again=len(it.weighed),
+        outcomes=it.log.n,
+        left_out=dict(it.left_out),
+        learnt=it.learnt,
+        boosting=has_boosting(),
     )
-
-
-def _longest(X: Array) -> float:
-    return float(np.sqrt(np.einsum("ij,ij->i", X, X).max()))
-
-
-def _groups(seen: list[Seen], pool: Pool, protected: Protected) -> pd.DataFrame:
-    """Return how offers, best guesses, exploration and choices spread over each piece's groups."""
-    import pandas as pd
-
-    chosen = np.array([each.chosen for each in seen])
-    explored = chosen[[each.explored for each in seen]]
-    parts = {"best guess": np.array([each.best for each in seen]), "explored": explored}
-    parts["chosen"] = chosen
-    rows = []
-    for j, (name, direction) in enumerate(protected.pieces.items()):
-        offered = along(direction, pool.vectors)
-        for label, inside in groups(offered, pool.counts):
-            share = float(pool.counts[inside(offered)].sum() / pool.counts.sum())
-            shares = {
-                part: float(inside(some[:, j]).mean()) if len(some) else np.nan
-                for part, some in parts.items()
-            }
-            rows.append({"column": name, "group": label, "offered": share, **shares})
-    return pd.DataFrame(rows, columns=["column", "group", "offered", *parts])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projbandits._checks import Array
+from projbandits.accounts.counterfactual import Counterfactual, counterfactual
 from projbandits.accounts.protected import feature_names
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.deciding import offers
@@ -39,17 +40,23 @@ class Explanation:
         chosen, and whether it was `chosen`. Where the strategy has arm_effects, an arm's own
         `effect` is in `counted`. Where a feature has one of these names, features are called
         x[...]. Of an infinite set, only the chosen arm and the best guess have rows.
+    counterfactual : Counterfactual or None
+        The smallest change of the chosen arm's kept features after which another would have been
+        the best guess, and whether a change of its protected ones could do the same. None for an
+        infinite set, and where a single arm was on offer.
     """
 
     reason: str
     table: pd.DataFrame
+    counterfactual: Counterfactual | None = None
 
     def _repr_html_(self) -> str:
         # By name and only now: nothing here depends on how a notebook shows it.
         return str(importlib.import_module("projbandits.notebook").explanation(self))
 
     def __str__(self) -> str:
-        return f"{self.reason}\n{self.table.to_string(float_format='{:.4g}'.format)}"
+        otherwise = "" if self.counterfactual is None else f"\n{self.counterfactual.text}"
+        return f"{self.reason}{otherwise}\n{self.table.to_string(float_format='{:.4g}'.format)}"
 
 
 def explain(known: Known, decision: Decision, arms: Any) -> Explanation:
@@ -89,7 +96,12 @@ def explain(known: Known, decision: Decision, arms: Any) -> Explanation:
         table["effect"] = grounds.own
     table["probability"] = stated
     table["chosen"] = np.arange(len(X)) == chosen
-    return Explanation(_reason(decision, grounds, counted, labels, chosen, best), table)
+    reason = _reason(decision, grounds, counted, labels, chosen, best)
+    otherwise = None
+    if decision.index is not None:
+        aim, P = grounds.strategy.aim(grounds.state), grounds.state.projection
+        otherwise = counterfactual(X, counted, aim, P, chosen, labels, names)
+    return Explanation(reason, table, otherwise)
 
 
 def _left(decision: Decision, grounds: Grounds, offered: DecisionSet) -> DecisionSet:

@@ -63,19 +63,20 @@ class Protected:
         """Return the arms X, each with the protected part of another."""
         if not self.varied:
             return X.copy()
-        B = self._directions
+        B = self.varied_directions
         if not self.whole:
             swapped: Array = X + ((others - X) @ B) @ B.T  # P_U x stays, up to rounding
             return swapped
         return np.where(self._columns, others, X)
 
     @cached_property
-    def _directions(self) -> Array:
+    def varied_directions(self) -> Array:
+        """The pieces that varied, one per column."""
         return np.column_stack([self.pieces[name] for name in self.varied])
 
     @cached_property
     def _columns(self) -> NDArray[np.bool_]:
-        return np.asarray(self._directions.any(axis=1))
+        return np.asarray(self.varied_directions.any(axis=1))
 
 
 def feature_names(columns: Sequence[str] | None, d: int) -> Sequence[str]:

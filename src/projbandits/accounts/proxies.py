@@ -1,14 +1,18 @@
 """How much of what is protected the kept features still tell.
 
-Projection removes a direction, not a correlation. What is looked for here are linear relations and
-those with the squares of the kept features; products and steps can stand in unseen.
+Projection removes a direction, not a correlation. What is looked for here are linear relations,
+those with the squares of the kept features, and whatever gradient boosting finds (scikit-learn's,
+where it is installed): products and steps too.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib
+import importlib.util
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from projbandits._checks import Array
 from projbandits.accounts.protected import Protected, along, feature_names
@@ -26,6 +30,11 @@ MOST_ARMS = 20_000
 ARMS_EACH = 2
 """Distinct arms needed for each coefficient of a fit; with fewer nothing can be told."""
 
+LEAST_BOOSTED, MOST_BOOSTED = 60, 1000
+"""Boosting needs as many distinct arms; of more than the second it looks at that many."""
+
+FOLDS, ROUNDS = 2, 25
+
 
 def proxies(
     offered: Array, subspace: Subspace, columns: tuple[str, ...] | None, protected: Protected
@@ -34,7 +43,9 @@ def proxies(
 
     Shares of variance over the distinct arms, each arm predicted by a fit to the others: `r2` from
     a linear fit, `r2_squares` from one with squares too, and `closest` is the kept feature that
-    predicts best alone, with `r2_closest`. A share is nan where there are too few distinct arms.
+    predicts best alone, with `r2_closest`. `r2_boosted` is by gradient boosting, from folds that it
+    was not fitted to. A share is nan where there are too few distinct arms, and the last also where
+    scikit-learn is not installed.
     """
     import pandas as pd
 
@@ -51,17 +62,21 @@ def proxies(
     Y = np.array([along(v, X) for v in protected.pieces.values()]).reshape(len(pieces), len(X)).T
     designs = [kept, _with_squares(kept), *(_with_squares(z[:, None]) for z in kept.T)]
     shares = np.where(pieces, np.array([predicted(Z, Y) for Z in designs]), np.nan).T
+    boosted = np.where(pieces, _boosted(kept, Y), np.nan)
     rows = {}
-    for piece, (linear, squares, *alone) in zip(protected.pieces, shares, strict=True):
+    for piece, by_boosting, (linear, squares, *alone) in zip(
+        protected.pieces, boosted, shares, strict=True
+    ):
         closest = None if np.isnan(alone).all() else int(np.nanargmax(alone))
         rows[piece] = {
             "r2": linear,
             "r2_squares": squares,
             "closest": None if closest is None else names[closest],
             "r2_closest": np.nan if closest is None else alone[closest],
+            "r2_boosted": by_boosting,
             "arms": len(X),
         }
-    shape = ["r2", "r2_squares", "closest", "r2_closest", "arms"]
+    shape = ["r2", "r2_squares", "closest", "r2_closest", "r2_boosted", "arms"]
     return pd.DataFrame.from_dict(rows, orient="index", columns=shape)
 
 
@@ -105,24 +120,35 @@ def _some(offered: Array) -> Array:
     return pd.DataFrame(offered).drop_duplicates().to_numpy()
 
 
-def words(found: pd.DataFrame, protected: Protected) -> list[str]:
-    """Return what the user must be told of them."""
-    said = []
-    for name, row in found.loc[protected.varied].iterrows():
-        if np.isnan(row.r2):
-            said.append(
-                f"{row.arms} distinct arms are too few to tell whether the kept features stand in "
-                f"for {name!r}"
-            )
-        elif np.nanmax([row.r2, row.r2_squares]) >= PROXY:
-            squares = "" if np.isnan(row.r2_squares) else f"{row.r2_squares:.0%} with squares, "
-            said.append(
-                f"the kept features predict {row.r2:.0%} of the variance of {name!r} over "
-                f"{row.arms} distinct arms by a linear fit ({squares}{row.closest!r} alone "
-                f"{row.r2_closest:.0%}): projection removes a direction, not a correlation, so "
-                "decisions may still follow it"
-            )
-    return said
+def has_boosting() -> bool:
+    """Tell whether scikit-learn is installed."""
+    return importlib.util.find_spec("sklearn") is not None
+
+
+def _boosted(Z: Array, Y: Array) -> Array:
+    """Return the share of each column's variance that boosting predicts, fold by fold (R^2)."""
+    n = len(Z)
+    if n < LEAST_BOOSTED or not Z.shape[1] or not has_boosting():
+        return np.full(Y.shape[1], np.nan)
+    ensemble: Any = importlib.import_module("sklearn.ensemble")
+    order = np.random.default_rng(0).permutation(n)[:MOST_BOOSTED]
+    fold = np.arange(len(order)) % FOLDS
+    shares = np.zeros(Y.shape[1])
+    # Small fits take longest in several threads, above all where others want the cores too.
+    with threadpool_limits(1):
+        for j, y in enumerate(Y[order].T):
+            error = spread = 0.0
+            for k in range(FOLDS):
+                fit, held = fold != k, fold == k
+                learner = ensemble.HistGradientBoostingRegressor(
+                    max_iter=ROUNDS, learning_rate=0.3, max_leaf_nodes=8, max_bins=64,
+                    min_samples_leaf=10, early_stopping=False, random_state=0,
+                )  # fmt: skip
+                learner.fit(Z[order][fit], y[fit])
+                error += float(np.square(y[held] - learner.predict(Z[order][held])).sum())
+                spread += float(np.square(y[held] - y[fit].mean()).sum())
+            shares[j] = max(0.0, 1 - error / spread) if spread > 0 else np.nan
+    return shares
 
 
 def _with_squares(Z: Array) -> Array:

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from projbandits._version import __version__
 from projbandits.cli import stopping
 from projbandits.cli.asking import list_names, theory
+from projbandits.cli.auditing import audit
 from projbandits.cli.ledgers import ledger_app
 from projbandits.cli.reproducing import reproduce
 from projbandits.cli.simulating import compare, simulate
@@ -68,4 +69,5 @@ app.command()(simulate)
 app.command()(compare)
 app.command()(theory)
 app.command("list")(list_names)
+app.command()(audit)
 app.add_typer(ledger_app, name="ledger")

@@ -31,7 +31,7 @@ Name = Annotated[str, typer.Argument(help="What the decider is called in the sto
 ledger_app = typer.Typer(help="Look into a store of ledgers, check it, and bring it up to date.")
 
 
-def _open(url: str, name: str | None = None) -> SqlStore:
+def open_store_at(url: str, name: str | None = None) -> SqlStore:
     """Return a store that is there, and has a ledger of this name."""
     from projbandits.deciding.stores import open_store
 
@@ -57,7 +57,7 @@ def list_ledgers(store: Url, json: Json = False) -> None:
     """List the ledgers of a store, with how many events and decisions each has."""
     import pandas as pd
 
-    found = _open(store)
+    found = open_store_at(store)
     rows = [_summary(found, name) for name in found.names()]
     columns = ["events", "strategy", "opened"]
     table = pd.DataFrame(rows, columns=["name", *columns]).set_index("name")
@@ -71,7 +71,7 @@ def show_ledger(name: Name, store: Url, json: Json = False) -> None:
 
     import projbandits as pb
 
-    found = _open(store, name)
+    found = open_store_at(store, name)
     decider = pb.Decider.open(found, name)
     pending = decider.pending
     facts = {
@@ -98,7 +98,7 @@ def export(
 
     if path.exists():
         raise ValueError(f"path must be a new file, {path} is there: remove it, or name another")
-    decider = pb.Decider.open(_open(store, name), name)
+    decider = pb.Decider.open(open_store_at(store, name), name)
     typer.echo(f"{path}: {decider.export(path):,} decisions", err=True)
 
 
@@ -114,7 +114,7 @@ def check(name: Name, store: Url, json: Json = False) -> None:
 
     from projbandits.accounts.promises import Finding, check_promises
 
-    found = _open(store, name)
+    found = open_store_at(store, name)
     said = found.problems()
     whole = Finding("the database is sound", not said, "; ".join(said) or "it finds no fault")
     console = Console(stderr=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,15 +74,29 @@ class Accounted(Recorded):
         }
         return pd.DataFrame(columns, index=pd.Index(names, name="feature"))
 
-    def audit(self) -> Audit:
-        """Show from the log whether the part that must not count played a role."""
-        from projbandits.accounts.audit import audit
-        from projbandits.accounts.pool import Pool
+    def audit(self, attributes: Any = None, by: str | None = None) -> Audit:
+        """Show from the log whether the part that must not count played a role.
 
-        self._logged()
-        pool = Pool(self._now(), self._ledger, self._spilled())
-        accounts = chain(self._spilled(), self._logged().accounts(told_after=False))
-        return audit(self._now(), pool, accounts)
+        Four questions are answered apart, each with numbers, intervals and a verdict in words:
+        `scores`, `choices`, `leak` and `exposure`; see `docs/audit.md`.
+
+        Parameters
+        ----------
+        attributes : table, optional
+            Attributes of the items that the decider never saw. Its index has the items' labels, or
+            it has the columns of the features too, by which its rows are matched.
+        by : str, optional
+            A key of what was noted with decisions (`meta`): exposure is counted apart for each of
+            its values, such as the segment of the viewer.
+        """
+        from projbandits.accounts.audit import audit
+        from projbandits.accounts.made import Log
+
+        if by is not None and not isinstance(by, str):
+            raise TypeError(f"by must be a key of meta, got {by!r}")
+        reader = self._logged()
+        log = Log(self._now(), self._ledger, reader, self._spilled)
+        return audit(log, attributes, by)
 
     def log(self) -> pd.DataFrame:
         """Return the decisions as a table, a row each; see `docs/deciding.md` for its columns.

@@ -9,10 +9,10 @@ import numpy as np
 
 from projbandits import statistics, theory
 from projbandits._checks import Array
+from projbandits._words import interval, name_of, number, percent
 from projbandits.paper.experiments import Experiment, family_of
 from projbandits.paper.settings import TUNED, Setting
 from projbandits.paper.verdicts import Check, Condition, Results
-from projbandits.paper.words import interval, name_of, number, percent
 from projbandits.problems import World
 from projbandits.results import Result
 from projbandits.simulation.streams import stream

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from projbandits import plots, statistics, theory
+from projbandits._words import name_of
 from projbandits.paper import experiments as e
 from projbandits.paper.conditions import final, label_of, thresholds, worlds
 from projbandits.paper.experiments import Experiment, family_of
 from projbandits.paper.settings import PRINTED, TUNED, Setting
 from projbandits.paper.verdicts import Results
-from projbandits.paper.words import name_of
 from projbandits.results import Result
 from projbandits.statistics import Estimate
 from projbandits.strategies import Strategy

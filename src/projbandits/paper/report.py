@@ -8,12 +8,22 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from projbandits._markup import Pictures, bullets, details, page, table
+from projbandits._markup import mark as marked
+from projbandits._words import interval, number
 from projbandits.paper.experiments import Experiment
 from projbandits.paper.figures import FIGURES
 from projbandits.paper.folder import Folder
-from projbandits.paper.markup import MARKS, Pictures, bullets, details, mark, table
-from projbandits.paper.verdicts import BEYOND, FAILS, Claim, Condition, Reading, Verdict
-from projbandits.paper.words import interval, number
+from projbandits.paper.verdicts import (
+    BEYOND,
+    FAILS,
+    HOLDS,
+    UNDECIDED,
+    Claim,
+    Condition,
+    Reading,
+    Verdict,
+)
 from projbandits.results import Result
 
 STYLE = files("projbandits.paper").joinpath("report.css").read_text(encoding="utf-8")
@@ -57,25 +67,20 @@ def render(
         for name, (head, html) in sections.items()
         if html
     )
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy"
-  content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<title>{TITLE}</title>
-<link rel="icon" href="data:,">
-<style>{STYLE}</style>
-</head>
-<body><main>
-<header><h1>{TITLE}</h1><p class="lead">{_lead(verdicts, folder)}</p><nav>{links}</nav></header>
-{_first(first, shown)}
-{body}
-</main>{shown.definitions()}</body>
-</html>
-"""
+    body = (
+        f'<header><h1>{TITLE}</h1><p class="lead">{_lead(verdicts, folder)}</p>'
+        f"<nav>{links}</nav></header>\n{_first(first, shown)}\n{body}"
+    )
+    return page(TITLE, body, STYLE, shown.definitions())
+
+
+MARKS = {HOLDS: "yes", FAILS: "no", UNDECIDED: "open"}
+"""The style of each outcome; the words stand beside it, so colour is never alone."""
+
+
+def mark(outcome: str) -> str:
+    """Return an outcome as a coloured word."""
+    return marked(outcome, MARKS[outcome])
 
 
 def _lead(verdicts: Mapping[Claim, Verdict], folder: Folder) -> str:

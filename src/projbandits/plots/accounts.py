@@ -13,11 +13,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from projbandits.accounts.audit import Audit
+from projbandits.accounts.exposure import ALL
 from projbandits.plots.style import COLOURS, COLUMN_WIDTH, MARKERS, finish
+
+MOST_LEAKS, MOST_ROWS = 8, 40
+"""How many kept directions, those with the largest z-scores, and how many groups are drawn."""
 
 
 def audit(found: Audit) -> Figure:
-    """Draw an audit: its verdict, what changed, what it cost, the proxies, and who was chosen.
+    """Draw an audit: its verdict, what changed, leaks, costs, proxies, and who was chosen.
 
     Examples
     --------
@@ -27,22 +31,28 @@ def audit(found: Audit) -> Figure:
     >>> decider = pb.Decider(subspace=U, seed=0, log=True)
     >>> decider.tell(decider.ask(np.eye(2)).id, 1.0)
     >>> len(plots.audit(decider.audit()).axes)
-    4
+    5
     """
-    value = found.table["value"].astype(float)
-    known = found.shifts[~np.isnan(found.shifts)]
+    choices, given_up = found.choices, found.given_up
     changes = {
-        "scores, at most": value["largest change of a score"],
-        "best guesses": value["best guesses that changed"] / value["decisions audited"],
-        "probabilities, mean": value["mean change of the probabilities"],
-        "probabilities, at most": known.max() if len(known) else np.nan,
+        "scores (of their variance)": found.scores.share.value,
+        "best guesses": found.scores.guesses.value,
+        "choices": choices.share.value,
+        "choices once sure": choices.settled.value,
+        "probabilities, mean": choices.shift.value,
     }
-    parts = ("the projection", "learning", "exploring")
-    costs = {part: value[f"return given up by {part}"] for part in parts}
+    costs = {
+        "the projection": given_up.projection,
+        "learning": given_up.learning,
+        "exploring": given_up.exploring,
+    }
     pieces = [_wrapped(name) for name in found.proxies.index]
-    room = sum(1.5 + name.count("\n") for name in pieces)
-    lines = [len(changes), len(costs), *[room] * bool(pieces)]
-    tall = max(sum(lines) + 2.2 * len(lines), len(found.groups) + len(pieces) + 3)
+    leaks = found.leak.table[found.leak.table["z"].notna()]
+    leaks = leaks.loc[leaks["z"].abs().sort_values(ascending=False).index[:MOST_LEAKS]]
+    room = sum(2.2 + name.count("\n") for name in pieces)
+    lines = [len(changes), max(len(leaks), 2), len(costs), *[room] * bool(pieces)]
+    groups = _shown(found)
+    tall = max(sum(lines) + 2.4 * len(lines), len(groups) + len(pieces) + 3)
     title = textwrap.fill(found.verdict, 125 if pieces else 60)
     size = (
         (2.2 if pieces else 1.2) * COLUMN_WIDTH,
@@ -54,16 +64,50 @@ def audit(found: Audit) -> Figure:
     left = [figure.add_subplot(grid[i, 0]) for i in range(len(lines))]
     _bars(left[0], [*changes], {"": [*changes.values()]}, share=True)
     left[0].set_xlim(0, max(1.0, *np.nan_to_num([*changes.values()])))
-    left[0].set_xlabel("changed with another protected part")
-    _bars(left[1], [*costs], {"": [*costs.values()]})
-    left[1].set_xlabel(f"return given up per decision ({value['return given up']:.2g} in all)")
+    left[0].set_xlabel("changed with other protected parts")
+    _leaks(left[1], leaks, found.leak.critical)
+    _bars(left[2], [*costs], {"": [*costs.values()]})
+    left[2].set_xlabel(f"return given up per decision ({given_up.total:.2g} in all)")
     if pieces:
-        kinds = {"linear fit": found.proxies["r2"], "with squares": found.proxies["r2_squares"]}
-        _bars(left[2], pieces, kinds, share=True)
-        left[2].set_xlim(0, 1)
-        left[2].set_xlabel("protected variance that kept features predict")
-        _shares(figure.add_subplot(grid[:, 1]), found.groups)
+        kinds = {
+            "linear fit": found.proxies["r2"],
+            "with squares": found.proxies["r2_squares"],
+            "boosting": found.proxies["r2_boosted"],
+        }
+        _bars(left[3], pieces, kinds, share=True)
+        left[3].set_xlim(0, 1)
+        left[3].set_xlabel("protected variance that kept features predict")
+        _shares(figure.add_subplot(grid[:, 1]), groups)
     return figure
+
+
+def _shown(found: Audit) -> pd.DataFrame:
+    """Return the groups to draw, with a heading for each attribute and segment."""
+    table = found.exposure.table
+    by = found.exposure.by
+    segments = [
+        "" if segment == ALL else f", {by} = {segment}" for segment in table["segment"].astype(str)
+    ]
+    heading = table["attribute"].astype(str) + pd.Series(segments, index=table.index, dtype=object)
+    return table.assign(column=heading).iloc[:MOST_ROWS]
+
+
+def _leaks(ax: Axes, leaks: pd.DataFrame, critical: float) -> None:
+    """Draw what moved into each kept direction, in standard errors, and what noise explains."""
+    places = np.arange(len(leaks))
+    z = leaks["z"].to_numpy(dtype=float)
+    reach = 1.15 * max(critical, *np.abs(z[np.isfinite(z)]), 1.0) if len(leaks) else 1.0
+    ax.axvspan(-critical, critical, color="0.92", linewidth=0) if len(leaks) else None
+    ax.axvline(0, color="0.6", linewidth=0.6)
+    ax.plot(np.clip(z, -reach, reach), places, color=COLOURS[0], marker="o", linestyle="none",
+            markersize=4, clip_on=False)  # fmt: skip
+    if not len(leaks):
+        ax.text(0.5, 0.5, "cannot be told", transform=ax.transAxes, ha="center", va="center")
+    ax.set_yticks(places, [_wrapped(name) for name in leaks.index])
+    ax.set_ylim(max(len(leaks), 1) - 0.5, -0.5)
+    ax.set_xlim(-reach, reach)
+    ax.set_xlabel("leak in standard errors (grey: noise explains it)")
+    _finish_rows(ax, share=False)
 
 
 def _bars(ax: Axes, labels: list[str], kinds: dict[str, Any], *, share: bool = False) -> None:
@@ -90,7 +134,7 @@ def _shares(ax: Axes, groups: pd.DataFrame) -> None:
     for column, rows in groups.groupby("column", sort=False):
         headings.append(len(labels))
         places += range(len(labels) + 1, len(labels) + 1 + len(rows))
-        labels += [_wrapped(column), *rows["group"]]
+        labels += [_wrapped(column), *rows["group"].astype(str)]
     for i, part in enumerate(("offered", "best guess", "explored", "chosen")):
         style: dict[str, Any] = {"color": COLOURS[i], "marker": MARKERS[i], "linestyle": "none"}
         at = np.array(places) + 0.2 * (i - 1.5)  # side by side, so that none hides another

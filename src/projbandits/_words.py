@@ -12,7 +12,7 @@ def number(value: float) -> str:
 
     Examples
     --------
-    >>> from projbandits.paper.words import number
+    >>> from projbandits._words import number
     >>> number(12345.6), number(0.012345), number(float("nan"))
     ('12,346', '0.0123', 'unknown')
     """
@@ -26,7 +26,7 @@ def interval(estimate: Estimate, digits: int | None = None) -> str:
 
     Examples
     --------
-    >>> from projbandits.paper.words import interval
+    >>> from projbandits._words import interval
     >>> from projbandits.statistics import Estimate
     >>> interval(Estimate(361.2, 334.6, 387.9)), interval(Estimate(0.95, 0.9, 0.98), digits=2)
     ('361 (335 to 388)', '0.95 (0.90 to 0.98)')
@@ -42,7 +42,7 @@ def percent(value: float) -> str:
 
     Examples
     --------
-    >>> from projbandits.paper.words import percent
+    >>> from projbandits._words import percent
     >>> percent(0.814)
     '81 %'
     """
@@ -52,3 +52,21 @@ def percent(value: float) -> str:
 def name_of(label: str) -> str:
     """Return a strategy's label without empty brackets."""
     return label.removesuffix("()")
+
+
+def percents(estimate: Estimate) -> str:
+    """Return a share as a percentage with one decimal, and the ends of its interval.
+
+    Examples
+    --------
+    >>> from projbandits._words import percents
+    >>> from projbandits.statistics import Estimate
+    >>> percents(Estimate(0.209, 0.184, 0.235)), percents(Estimate(0.0, 0.0, 0.0))
+    ('20.9 % (18.4 to 23.5)', '0 %')
+    """
+    if math.isnan(estimate.value):
+        return "unknown"
+    value, low, high = (f"{100 * x:.1f}" for x in estimate)
+    if math.isnan(estimate.low) or estimate.low == estimate.high:
+        return f"{100 * estimate.value:.3g} %"
+    return f"{value} % ({low} to {high})"

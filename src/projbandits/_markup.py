@@ -1,23 +1,53 @@
-"""Pieces of HTML that the report is made of."""
+"""Pages of HTML that open anywhere, with nothing to fetch: the frame, the style, and the pieces."""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping
 from html import escape
+from importlib.resources import files
 
 from projbandits._html import bullets as bullets
 from projbandits._html import details as details
 from projbandits._html import table as table
-from projbandits.paper.verdicts import FAILS, HOLDS, UNDECIDED
 
-MARKS = {HOLDS: "yes", FAILS: "no", UNDECIDED: "open"}
-"""The style of each outcome; the words stand beside it, so colour is never alone."""
+STYLE = files("projbandits").joinpath("page.css").read_text(encoding="utf-8")
 
 
-def mark(outcome: str) -> str:
-    """Return an outcome as a coloured word."""
-    return f'<span class="mark {MARKS[outcome]}">{outcome}</span>'
+def page(title: str, body: str, style: str = "", after: str = "") -> str:
+    """Return a whole page.
+
+    Parameters
+    ----------
+    title : str
+        Plain text.
+    body, after : str
+        What is shown, and what follows it unseen; HTML already.
+    style : str
+        Rules beside those of all pages.
+    """
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy"
+  content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<title>{escape(title)}</title>
+<link rel="icon" href="data:,">
+<style>{STYLE}{style}</style>
+</head>
+<body><main>
+{body}
+</main>{after}</body>
+</html>
+"""
+
+
+def mark(text: str, kind: str) -> str:
+    """Return a word with the colour of its kind: yes, no or open; the word says it too."""
+    return f'<span class="mark {kind}">{escape(text)}</span>'
 
 
 class Pictures:

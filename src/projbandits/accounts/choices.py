@@ -1,0 +1,117 @@
+"""Whether other protected parts would change what is chosen, by `select` itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from projbandits._checks import Array
+from projbandits.accounts.again import Decided
+from projbandits.accounts.answers import NONE, UNKNOWN, Answer
+from projbandits.accounts.scores import rate
+from projbandits.statistics import Estimate, mean
+
+STILL = 0.5
+"""If, once sure, more than this share of the later choices are still made at random among arms
+that are no best guesses, exploring cannot be told from a role."""
+
+BEYOND = 0.002
+"""From this share on, at the low end of its interval, settled choices are said to change."""
+
+MANY = 0.05
+"""From this share of changed choices on, a warning says so."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Choices(Answer):
+    """Whether choices change with the protected part, with the same random numbers.
+
+    `share` is the share of choices that change. `size` is by how much the score of the chosen arm
+    changes then, in the mean over all choices that were decided again (in units of the outcome).
+
+    Parameters
+    ----------
+    guesses, explored : Estimate
+        The share that changes where the best guess was chosen, and where another arm was.
+    shift, shift_guesses, shift_explored : Estimate
+        How far the probabilities of choices move (total variation, mean), in all and apart.
+    settled : Estimate
+        The share that still changes once nothing is uncertain, with the same estimates, leaving
+        out what follows from the scores and what is chosen at random.
+    with_scores : Estimate
+        The share that changes then because the scores do.
+    wandering : float
+        The share of the later choices that are then still made at random among other arms.
+    shifts : ndarray
+        How far the probabilities of each choice move; nan where they are unknown.
+    decisions : int
+        How many were decided again.
+    """
+
+    guesses: Estimate
+    explored: Estimate
+    shift: Estimate
+    shift_guesses: Estimate
+    shift_explored: Estimate
+    settled: Estimate
+    with_scores: Estimate
+    wandering: float
+    shifts: Array
+    decisions: int
+
+
+def choices(
+    weighed: list[Decided], late: list[bool], *, varied: bool, scores: bool | None
+) -> Choices:
+    """Return whether choices changed.
+
+    Parameters
+    ----------
+    weighed : list of Decided
+        What became of the choices that were decided again.
+    late : list of bool
+        Whether each was in the second half of the log.
+    varied : bool
+        Whether there were other protected parts to try.
+    scores : bool or None
+        Whether the scores change beyond noise, where choices follow them.
+    """
+    explored = np.array([one.explored for one in weighed], dtype=bool)
+    shifts = np.array([one.shift for one in weighed], dtype=np.float64)
+    changed = np.array([one.changed for one in weighed], dtype=bool)
+    strayed = sum(one.strayed for one in weighed)
+    later = [one.wandered for one, is_late in zip(weighed, late, strict=True) if is_late]
+    wandering = float(np.mean(later)) if later else 0.0
+    settled = rate(strayed, len(weighed))
+    found: bool | None = settled.low >= BEYOND if strayed else False
+    with_scores = sum(one.with_scores for one in weighed)
+    if with_scores and scores is not False:
+        found = found or scores
+    if not weighed or not varied or (not found and (strayed or wandering > STILL)):
+        found = None
+    worth = np.array([one.worth if one.changed else 0.0 for one in weighed])
+    return Choices(
+        found=found,
+        size=_mean(worth),
+        share=rate(int(changed.sum()), len(weighed)),
+        guesses=rate(int(changed[~explored].sum()), int((~explored).sum())),
+        explored=rate(int(changed[explored].sum()), int(explored.sum())),
+        shift=_mean(shifts),
+        shift_guesses=_mean(shifts[~explored]),
+        shift_explored=_mean(shifts[explored]),
+        settled=settled,
+        with_scores=rate(with_scores, len(weighed)),
+        wandering=wandering,
+        shifts=shifts,
+        decisions=len(weighed),
+    )
+
+
+def _mean(values: Array) -> Estimate:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return UNKNOWN
+    if not known.any():
+        return NONE
+    return mean(known)

@@ -1,0 +1,290 @@
+"""How choices spread over the groups of a protected attribute, given what was on offer.
+
+With w_i = how often item i was chosen, less how often it would have been if every arm on offer had
+been as likely, and a_i whether it belongs to a group, the group's share among the choices exceeds
+its share among the offers by sum w_i a_i / n. If the attribute has nothing to do with what choices
+rest on, it might as well be dealt to the items anew. Then the sum has mean 0 and variance
+sum w_i^2 var(a), exactly, however often the same items come back. Decisions among a few items that
+never change are few observations, and are treated as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projbandits._checks import Array
+from projbandits.accounts.answers import CONFIDENCE, LEVEL, UNKNOWN, Answer
+from projbandits.statistics import Estimate, normal_quantile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KINDS = ("best guess", "explored", "chosen")
+ALL = "all"
+"""The segment of all decisions together."""
+
+MOST_SEGMENTS = 20
+OTHERS = "others"
+"""What all segments after the first twenty are counted as."""
+
+LEAST = 5
+"""A group must have this many items in effect on either side, or nothing can be told of it."""
+
+FOLLOWED = 0.1
+"""From this R^2 within an offer on, scores are said to follow a protected attribute."""
+
+LEAST_ITEMS = 100
+LEAST_DECISIONS = 30
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Exposure(Answer):
+    """Whether choices follow a protected attribute beyond what was on offer.
+
+    It is judged by best guesses: exploring looks at whole arms, and is counted beside them.
+    `share` is the difference that stands out most: the share of a group among the best guesses,
+    less its share among what was on offer to them. `size` is how much more the items of that group
+    are worth than others, by today's scores (in units of the outcome).
+
+    Parameters
+    ----------
+    table : DataFrame
+        For each attribute, group and segment: the shares `offered`, `best guess`, `explored` and
+        `chosen`, the `difference` of the best guesses from what was on offer with its interval
+        (`low`, `high`) and `z`, and `chosen_z`, the same for all choices. Where `z` is nan, too
+        few items were chosen.
+    followed : DataFrame
+        For each protected piece: within an offer, how much of the scores' variance goes with it
+        (`r2`, what chance makes taken off; `low`, `high`), and the mean correlation (`r`). A large
+        `r2` with an `r` near 0 means that scores follow it in opposite directions.
+    critical : float
+        The z-score beyond which a difference is said to be there.
+    by : str or None
+        What the segments are.
+    unmatched : float
+        The share of offered items of which no attributes are known.
+    """
+
+    table: pd.DataFrame
+    followed: pd.DataFrame
+    critical: float
+    by: str | None
+    unmatched: float
+
+
+class Exposed:
+    """How often each item was chosen, and how often it was on offer.
+
+    Parameters
+    ----------
+    size : int
+        How many items there are.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._counts: dict[tuple[str, str], tuple[Array, Array]] = {}
+        self._segments = set[str]()
+        self.decisions: dict[tuple[str, str], int] = {}
+
+    def add(
+        self, rows: NDArray[np.int64], chosen: int, segment: str | None, kind: str | None
+    ) -> None:
+        """Count a decision; `kind` is "best guess", "explored" or not known."""
+        places = [ALL]
+        if segment is not None:
+            if len(self._segments) < MOST_SEGMENTS:
+                self._segments.add(segment)
+            places.append(f"={segment}" if segment in self._segments else OTHERS)
+        for place in places:
+            for each in ("chosen", kind):
+                if each is None:
+                    continue
+                key = place, each
+                if key not in self._counts:
+                    self._counts[key] = np.zeros(self._size), np.zeros(self._size)
+                    self.decisions[key] = 0
+                offered, taken = self._counts[key]
+                # An item may be on offer twice.
+                np.add.at(offered, rows, 1 / len(rows))
+                taken[rows[chosen]] += 1
+                self.decisions[key] += 1
+
+    def places(self) -> list[tuple[str, str]]:
+        """Return each segment's name and its key, all decisions first."""
+        keys = [place for place, kind in self._counts if kind == "chosen"]
+        return [(key.removeprefix("="), key) for key in sorted(keys, key=lambda k: k != ALL)]
+
+    def counts(self, place: str, kind: str) -> tuple[Array, Array]:
+        """Return how often items were on offer, in shares of a decision, and chosen."""
+        empty = np.zeros(self._size)
+        return self._counts.get((place, kind), (empty, empty))
+
+    @property
+    def offered(self) -> Array:
+        """How often each item was on offer, in shares of a decision."""
+        return self.counts(ALL, "chosen")[0]
+
+
+class Tilt(NamedTuple):
+    """By how much a group's share among the choices exceeds that among the offers."""
+
+    offered: float
+    chosen: float
+    error: float
+    enough: bool
+
+
+def tilt(
+    offered: Array, chosen: Array, inside: NDArray[np.bool_], known: NDArray[np.bool_]
+) -> Tilt:
+    """Return the tilt towards a group.
+
+    Parameters
+    ----------
+    offered, chosen : ndarray of shape (N,)
+        How often each item was.
+    inside, known : ndarray of bool
+        Whether it belongs to the group, and whether that is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projbandits.accounts.exposure import tilt
+    >>> half, first = np.full(4, 0.5), np.array([True, True, False, False])
+    >>> found = tilt(half, np.array([1.0, 1.0, 0.0, 0.0]), first, np.full(4, True))
+    >>> found.offered, found.chosen, round(found.error, 4)
+    (0.5, 1.0, 0.2887)
+    """
+    seen = known & (offered > 0)
+    o, c, a = offered[seen], chosen[seen], inside[seen].astype(np.float64)
+    n = float(c.sum())
+    if n == 0 or len(a) < 2:
+        return Tilt(np.nan, np.nan, np.nan, False)
+    o = o * (n / o.sum())
+    w = c - o
+    squares = float(w @ w)
+    error = np.sqrt(squares * a.var(ddof=1)) / n
+    effective = squares**2 / max(float((w**4).sum()), np.finfo(np.float64).tiny)
+    p = float(a.mean())
+    enough = effective * min(p, 1 - p) >= LEAST and n >= LEAST_DECISIONS
+    return Tilt(float(o @ a) / n, float(c @ a) / n, float(error), enough)
+
+
+Groups = Mapping[str, tuple[list[tuple[str, NDArray[np.bool_]]], NDArray[np.bool_]]]
+"""For each attribute, its groups with who belongs to them, and of which items it is known."""
+
+
+def exposure(
+    exposed: Exposed,
+    attributes: Groups,
+    worth: Array,
+    followed: pd.DataFrame,
+    *,
+    by: str | None,
+    unmatched: float,
+) -> Exposure:
+    """Return how choices spread over the groups of attributes.
+
+    Parameters
+    ----------
+    exposed : Exposed
+        How often each item was on offer and chosen.
+    attributes : mapping
+        The attributes, see `Groups`.
+    worth : ndarray of shape (N,)
+        Today's score of each item.
+    followed : DataFrame
+        See `Exposure`.
+    by, unmatched : str or None, and float
+        See `Exposure`.
+    """
+    import pandas as pd
+
+    rows = []
+    for name, (groups, known) in attributes.items():
+        for segment, key in exposed.places():
+            for group, inside in groups:
+                rows.append(_row(exposed, key, inside, known))
+                rows[-1] |= {"attribute": name, "group": group, "segment": segment}
+    shares = ["offered", *KINDS, "difference", "low", "high", "z", "chosen_z"]
+    table = pd.DataFrame(rows, columns=["attribute", "group", "segment", *shares, "decisions"])
+    tested = int(table["z"].notna().sum())
+    critical = normal_quantile(1 - LEVEL / max(tested, 1)) if tested else np.nan
+    share, size = UNKNOWN, UNKNOWN
+    found: bool | None = None
+    if tested:
+        top: dict[Any, Any] = table.to_dict("records")[int(np.nanargmax(table["z"].abs()))]
+        found = bool(abs(top["z"]) > critical)
+        share = Estimate(top["difference"], top["low"], top["high"])
+        groups, known = attributes[top["attribute"]]
+        size = _worth(worth, dict(groups)[top["group"]], known & (exposed.offered > 0))
+    if (followed["low"] > FOLLOWED).any():
+        found = True
+    return Exposure(
+        found=found, size=size, share=share, table=table, followed=followed, critical=critical,
+        by=by, unmatched=unmatched,
+    )  # fmt: skip
+
+
+def _row(
+    exposed: Exposed, key: str, inside: NDArray[np.bool_], known: NDArray[np.bool_]
+) -> dict[str, float | str]:
+    tilts = {kind: tilt(*exposed.counts(key, kind), inside, known) for kind in KINDS}
+    best, every = tilts["best guess"], tilts["chosen"]
+    difference, half = best.chosen - best.offered, normal_quantile(CONFIDENCE) * best.error
+
+    def z(one: Tilt) -> float:
+        return (one.chosen - one.offered) / one.error if one.enough and one.error > 0 else np.nan
+
+    return {
+        "offered": every.offered,
+        **{kind: one.chosen for kind, one in tilts.items()},
+        "difference": difference,
+        "low": difference - half,
+        "high": difference + half,
+        "z": z(best),
+        "chosen_z": z(every),
+        "decisions": exposed.decisions.get((key, "chosen"), 0),
+    }
+
+
+def _worth(worth: Array, inside: NDArray[np.bool_], known: NDArray[np.bool_]) -> Estimate:
+    """Return how much more the items of a group are worth than the others."""
+    one, other = worth[known & inside], worth[known & ~inside]
+    if len(one) < 2 or len(other) < 2:
+        return UNKNOWN
+    difference = float(one.mean() - other.mean())
+    variance = one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other)
+    half = normal_quantile(CONFIDENCE) * np.sqrt(variance)
+    return Estimate(difference, difference - float(half), difference + float(half))
+
+
+def followed(sums: Array, names: list[str], items: int) -> pd.DataFrame:
+    """Return how scores follow each protected piece within an offer.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (4, pieces)
+        The sums over decisions of r, of its adjusted square and of the square of that, and how many
+        there are.
+    names : list of str
+        The pieces.
+    items : int
+        How many distinct items there are; with few nothing can be told.
+    """
+    import pandas as pd
+
+    r, extra, squares, n = sums
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = extra / n
+        half = normal_quantile(1 - LEVEL) * np.sqrt(np.maximum(squares / n - mean**2, 0.0) / n)
+        columns = {"r2": mean, "low": mean - half, "high": mean + half, "r": r / n}
+    table = pd.DataFrame(columns, index=pd.Index(names, name="piece"))
+    table.loc[(n < LEAST_DECISIONS) | (items < LEAST_ITEMS)] = np.nan
+    return table

@@ -1,0 +1,157 @@
+"""Attributes of items, protected or never seen by the decider, as groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projbandits._checks import Array, did_you_mean, short
+from projbandits._tables import table_array
+from projbandits.accounts.protected import groups
+from projbandits.ledger.catalogue import Catalogue
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_GROUPS = 12
+OTHER = "other"
+"""What all values after the eleven most frequent ones are called."""
+
+
+def grouped(values: Any, offered: Array) -> tuple[Any, NDArray[np.bool_]]:
+    """Return the groups of an attribute, and of which items it is known.
+
+    Parameters
+    ----------
+    values : array of shape (N,)
+        The attribute of each item: numbers, which many values cut at their terciles, or anything
+        else, of which each value is a group.
+    offered : ndarray of shape (N,)
+        How often each item was on offer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projbandits.accounts.item_groups import grouped
+    >>> found, known = grouped(np.array(["a", "b", None, "a"], dtype=object), np.ones(4))
+    >>> [(name, inside.tolist()) for name, inside in found], known.tolist()
+    ([('a', [True, False, False, True]), ('b', [False, True, False, False])], ...)
+    """
+    import pandas as pd
+
+    series = pd.Series(values)
+    known = series.notna().to_numpy() & (offered > 0)
+    if pd.api.types.is_numeric_dtype(series) and not pd.api.types.is_bool_dtype(series):
+        numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        if not known.any():
+            return [], known
+        # Weights as whole numbers: terciles are of what was offered.
+        counts = np.maximum(np.rint(offered[known] * 1000), 1).astype(np.int64)
+        found = groups(numbers[known], counts)
+        return [(label, np.asarray(inside(numbers))) for label, inside in found], known
+    texts = series.astype(str).to_numpy(dtype=object)
+    often = pd.Series(offered[known]).groupby(texts[known]).sum().sort_values(ascending=False)
+    names = [str(name) for name in often.index]
+    shown = sorted(names if len(names) <= MOST_GROUPS else names[: MOST_GROUPS - 1])
+    made = [(name, known & (texts == name)) for name in shown]
+    if len(shown) < len(names):
+        made.append((OTHER, known & ~np.isin(texts, shown)))
+    return made, known
+
+
+def read(
+    attributes: Any,
+    vectors: Array,
+    columns: tuple[str, ...] | None,
+    labels: Sequence[Any] | None,
+) -> pd.DataFrame:
+    """Return a table of attributes with a row for each item, missing where there is none.
+
+    Parameters
+    ----------
+    attributes : table
+        Indexed by the items' labels, or with the columns of the features beside the attributes:
+        then rows are matched by their features.
+    vectors : ndarray of shape (N, d)
+        The items' features.
+    columns : tuple of str or None
+        The features' names.
+    labels : sequence or None
+        The items' labels, where the log has them.
+    """
+    table = _frame(attributes)
+    if columns is not None and set(columns) <= set(table.columns):
+        places = _by_features(table, vectors, columns)
+        table = table.drop(columns=list(columns))
+    elif labels is not None and any(label is not None for label in labels):
+        places = _by_labels(table, labels)
+    else:
+        raise ValueError(
+            "attributes must have the columns of the features too, since this log has no labels: "
+            f"got the columns {short([*table.columns])}, and the features are {columns}"
+        )
+    if not len(table.columns):
+        raise ValueError("attributes must have a column that is no feature, got none")
+    if (places < 0).all():
+        raise ValueError(
+            "attributes must tell of some of the items that were on offer, got none of them"
+        )
+    found = table.iloc[places].reset_index(drop=True)
+    # Rows of items without attributes were taken from the end; they are known to be unknown.
+    return found.astype(object).where(places[:, None] >= 0, None).infer_objects()
+
+
+def _frame(attributes: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    if hasattr(attributes, "to_pandas"):
+        attributes = attributes.to_pandas()
+    if isinstance(attributes, pd.Series):
+        attributes = attributes.to_frame(attributes.name or "attribute")
+    if not isinstance(attributes, pd.DataFrame):
+        try:
+            attributes = pd.DataFrame(attributes)
+        except (TypeError, ValueError):
+            raise TypeError(f"attributes must be a table, got {short(attributes)}") from None
+    frame: pd.DataFrame = attributes.rename(columns=str)
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise ValueError(f"attributes must have distinct columns, got {twice[0]!r} more than once")
+    return frame
+
+
+def _by_features(
+    table: pd.DataFrame, vectors: Array, columns: tuple[str, ...]
+) -> NDArray[np.int64]:
+    """Return for each item the first row of the table with its features, or -1."""
+    rows = table_array("attributes", table[list(columns)])
+    catalogue = Catalogue(len(columns))
+    numbers, new = catalogue.numbered(rows)
+    catalogue.extend(new)
+    _, first = np.unique(numbers, return_index=True)
+    found, _ = catalogue.numbered(vectors)
+    places = found.astype(np.int64)
+    places[places >= len(new)] = -1
+    at: NDArray[np.int64] = np.where(places >= 0, first[places], -1)
+    return at
+
+
+def _by_labels(table: pd.DataFrame, labels: Sequence[Any]) -> NDArray[np.int64]:
+    """Return for each item the row of the table with its label, or -1."""
+    import pandas as pd
+
+    index = table.index.astype(str)
+    twice = index[index.duplicated()]
+    if len(twice):
+        raise ValueError(f"attributes must have distinct labels, got {twice[0]!r} more than once")
+    wanted = ["" if label is None else str(label) for label in labels]
+    places: NDArray[np.int64] = index.get_indexer(pd.Index(wanted)).astype(np.int64)
+    if (places < 0).all():
+        raise ValueError(
+            f"attributes must have labels of items in its index, got {index[0]!r}"
+            f"{did_you_mean(index[0], wanted)}"
+        )
+    return places

@@ -1,0 +1,206 @@
+"""Whether the effect of the protected part moved into what is believed of the kept part.
+
+Least squares without a penalty, on whole arms and on the outcomes in the log alone, gives each
+effect to the feature that has it. What is believed of a kept direction b may differ from it by
+
+    leak_b = -lambda <b, V^-1 Q theta> + <b, theta_all - theta_log>,
+
+where theta_all is least squares on all that the belief was learnt from (with history, and what
+other workers sent), theta_log that on the log alone, and Q = I - P_U. The first term is the effect
+of the protected part that the penalty moves: theta-hat = theta_all - lambda V^-1 theta_all, and the
+rest of that, -lambda <b, V^-1 P_U theta>, is how the penalty shrinks the kept effects themselves,
+which is no leak. The second term is what else the belief has that the outcomes do not show. A
+strategy that learns on projections is compared as a whole: theta_all is then that of its projected
+arms, and there is no first term.
+
+Where outcomes lose weight with time there is only the first term: what is believed now and what all
+outcomes say are then two things.
+
+The leak is compared with the standard error of theta_log. The variance of the second term is that
+of theta_log less that of theta_all (Hausman's comparison), so the test errs on the silent side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from projbandits._checks import Array
+from projbandits.accounts.answers import CONFIDENCE, LEVEL, MATERIAL, NONE, UNKNOWN, Answer, sized
+from projbandits.accounts.protected import Protected, feature_names
+from projbandits.ledger.fold import Known, learns_plainly
+from projbandits.ridge import Ridge
+from projbandits.subspace import Subspace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEAST_FREE = 10
+"""With fewer outcomes than this beyond the number of features, nothing can be told."""
+
+DEPENDENT = 1e-9
+POWER = 0.9
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Leak(Answer):
+    """Whether the effect of the protected part moved into the kept part.
+
+    `size` is how far the leak spreads the scores of the arms on offer (a standard deviation, in
+    units of the outcome), and `share` its share of the variance of the scores.
+
+    Parameters
+    ----------
+    outcomes : int
+        How many outcomes in the log it was judged by.
+    critical : float
+        The z-score beyond which a direction is said to leak: Student's quantile at a level of
+        0.1 % for all directions together.
+    table : DataFrame
+        For each kept direction: what is `believed` and what `least_squares` says, the `leak` with
+        its interval (`low`, `high`) and `z`, and `found_from`, the size from which a leak is
+        found in nine of ten such logs. Directions that the log's outcomes cannot tell are nan.
+    """
+
+    outcomes: int
+    critical: float
+    table: pd.DataFrame
+
+
+class Fit(NamedTuple):
+    """Least squares without a penalty.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (d,)
+        The estimate, of least norm in units of the columns' sizes.
+    root : ndarray of shape (d, rank)
+        The covariance of the estimate is sigma^2 root root^T.
+    span : ndarray of shape (d, rank)
+        The span of what was observed, columns in units of their sizes.
+    scale : ndarray of shape (d,)
+        The columns' sizes.
+    """
+
+    theta: Array
+    root: Array
+    span: Array
+    scale: Array
+
+    @classmethod
+    def of(cls, ridge: Ridge) -> Fit:
+        """Return the fit to what a ridge has observed."""
+        d = ridge.d
+        R, z = ridge.factor[:d, :d], ridge.factor[:d, d]
+        size = np.sqrt(np.einsum("ij,ij->j", R, R))
+        scale = np.where(size > 0, size, 1.0)
+        left, sizes, right = np.linalg.svd(R / scale, full_matrices=False)
+        kept = sizes > DEPENDENT * max(sizes[0], 1.0)
+        root = right[kept].T / sizes[kept] / scale[:, None]
+        return cls(root @ (left[:, kept].T @ z), root, right[kept].T, scale)
+
+    def tells(self, direction: Array) -> bool:
+        """Tell whether <direction, theta> follows from what was observed."""
+        turned = direction / self.scale
+        outside = turned - self.span @ (self.span.T @ turned)
+        return bool(np.linalg.norm(outside) <= 1e-6 * np.linalg.norm(turned))
+
+
+def leak(known: Known, log: Ridge, protected: Protected, spread: Array, total: float) -> Leak:
+    """Return whether what is believed now leaks.
+
+    Parameters
+    ----------
+    known : Known
+        What is known now.
+    log : Ridge
+        The outcomes in the log, on whole arms.
+    protected : Protected
+        What must not count.
+    spread, total : ndarray of shape (d, d) and float
+        The covariance of the features among the arms on offer, and the variance of the scores.
+    """
+    import pandas as pd
+
+    names, basis = _directions(known.subspace, known.columns, protected)
+    fit = Fit.of(log)
+    free = log.n - fit.root.shape[1]
+    told = np.array([free >= LEAST_FREE and fit.tells(b) for b in basis], dtype=bool)
+    believed = _kept(known)
+    leaks = _moved(known, fit)
+    sigma = abs(float(log.factor[-1, -1])) / np.sqrt(max(free, 1))
+    errors = sigma * np.linalg.norm(basis @ fit.root, axis=1)
+    count = max(int(told.sum()), 1)
+    critical = float(stdtrit(max(free, 1), 1 - LEVEL / (2 * count)))
+    half = float(stdtrit(max(free, 1), 0.5 + CONFIDENCE / 2)) * errors
+    along = basis @ leaks
+    # What rounding can make of the estimates is no leak, however little noise there is.
+    least = 1e-9 * np.maximum(np.abs(basis @ fit.theta), np.abs(basis @ believed))
+    z = np.divide(along, errors, out=np.zeros(len(basis)), where=errors > 0)
+    z[(errors == 0) & (np.abs(along) > least)] = np.inf
+    z[np.abs(along) <= least] = 0.0
+    columns = {
+        "believed": basis @ believed,
+        "least_squares": basis @ fit.theta,
+        "leak": along,
+        "low": along - half,
+        "high": along + half,
+        "z": z,
+        "found_from": (critical + float(stdtrit(max(free, 1), POWER))) * errors,
+    }
+    table = pd.DataFrame(columns, index=pd.Index(names, name="direction"))
+    table.loc[~told, [*columns][1:]] = np.nan
+    numbers: dict[str, Any] = {
+        "outcomes": log.n,
+        "critical": critical if told.any() else np.nan,
+        "table": table,
+    }
+    if not protected.pieces or (known.state.ridge.n and not protected.varied):
+        return Leak(found=None, size=UNKNOWN, share=UNKNOWN, **numbers)
+    if known.state.ridge.n == 0:
+        return Leak(found=None, size=NONE, share=NONE, **numbers)
+    if not told.any():
+        return Leak(found=None, size=UNKNOWN, share=UNKNOWN, **numbers)
+    inside = basis[told].T
+    covariance = inside @ (inside.T @ (sigma**2 * fit.root @ fit.root.T) @ inside) @ inside.T
+    beyond = told & (np.abs(z) > critical)
+    effect = inside @ along[told]
+    size, share = sized(effect, covariance, spread, total, beyond=bool(beyond.any()))
+    alone = (basis[beyond].T @ along[beyond]) if beyond.any() else np.zeros(len(spread))
+    material = float(alone @ spread @ alone) >= MATERIAL * total
+    found = bool(beyond.any() and material)
+    return Leak(found=found, size=size, share=share, **numbers)
+
+
+def _directions(
+    subspace: Subspace, columns: tuple[str, ...] | None, protected: Protected
+) -> tuple[list[str], Array]:
+    """Return the kept columns, or where U is none of those a basis of it, with names."""
+    d = subspace.ambient
+    names = feature_names(columns, d)
+    if protected.whole:
+        places = [j for j, name in enumerate(names) if name not in protected.pieces]
+        return [names[j] for j in places], np.eye(d)[places]
+    named = Subspace(subspace.basis, tuple(names))
+    return [named.describe(b) for b in subspace.basis.T], subspace.basis.T
+
+
+def _kept(known: Known) -> Array:
+    """Return what is believed of the kept part."""
+    return known.subspace.project(known.state.ridge.theta)
+
+
+def _moved(known: Known, fit: Fit) -> Array:
+    """Return what is believed less what is fitted, without how kept effects shrink themselves."""
+    ridge, P = known.state.ridge, known.subspace.matrix
+    forgets = getattr(ridge, "forgotten", 0.0) > 0.0
+    if not learns_plainly(known.strategy):
+        return np.asarray(ridge.theta - fit.theta)
+    everything = Fit.of(ridge).theta
+    if known.strategy.learns_on == "projection":
+        return np.asarray(everything - fit.theta)
+    by_penalty = -ridge.penalty * ridge.inverse @ (everything - P @ everything)
+    return np.asarray(by_penalty if forgets else by_penalty + everything - fit.theta)

@@ -1,0 +1,58 @@
+"""`projbandits audit`: whether the protected part played a role, from a ledger in a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from projbandits.cli.ledgers import Name, open_store_at
+from projbandits.cli.options import Json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def audit(
+    store: Annotated[
+        str,
+        typer.Argument(help="Where the ledger is: sqlite:///films.db, or postgresql://host/db."),
+    ],
+    name: Name,
+    by: Annotated[
+        str | None,
+        typer.Option(help="A key of what was noted with decisions, such as a viewer's segment."),
+    ] = None,
+    attributes: Annotated[
+        Path | None,
+        typer.Option(
+            help="A CSV or Parquet file of attributes that the decider never saw. Its first column "
+            "has the items' labels, unless it has the columns of the features."
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write the page for the person who signs to this file.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show from the log whether the part that must not count played a role."""
+    import projbandits as pb
+
+    table = None if attributes is None else _table(attributes)
+    decider = pb.Decider.open(open_store_at(store, name), name)
+    if table is not None and not set(decider.columns or ["?"]) <= set(table.columns):
+        table = table.set_index(table.columns[0])
+    found = decider.audit(attributes=table, by=by)
+    if html is not None:
+        found.to_html(html)
+        typer.echo(f"{html} is written", err=True)
+    typer.echo(found.to_json() if json else str(found))
+
+
+def _table(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    if not path.is_file():
+        raise ValueError(f"--attributes must be a file that is there, got {path}")
+    return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)

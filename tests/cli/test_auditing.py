@@ -1,0 +1,55 @@
+"""`projbandits audit`."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import projbandits as pb
+from tests.commands import call, refused
+
+COLUMNS = ["length", "drama", "age"]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, pd.DataFrame, Path]:
+    folder = tmp_path_factory.mktemp("audit")
+    url = f"sqlite:///{folder}/films.db"
+    rng = np.random.default_rng(0)
+    films = pd.DataFrame(rng.normal(size=(80, 3)), columns=COLUMNS)
+    subspace = pb.Subspace.without("age", columns=COLUMNS)
+    decider = pb.Decider(pb.GENTRY(), subspace=subspace, seed=0, store=url, name="films")
+    for t in range(40):
+        some = films.iloc[rng.permutation(80)[:6]]
+        decision = decider.ask(some, meta={"segment": "ab"[t % 2]})
+        decider.tell(decision, float(decision.arm @ [1.0, 0.5, 1.0] + 0.3 * rng.normal()))
+    decider.close()
+    return url, films, folder
+
+
+def test_a_store_is_audited(store: tuple[str, pd.DataFrame, Path]) -> None:
+    url, films, folder = store
+    path = folder / "makers.csv"
+    films.assign(maker=np.where(films["length"] > 0, "big", "small")).to_csv(path, index=False)
+    page = folder / "audit.html"
+    result = call(
+        "audit", url, "films", "--by", "segment", "--attributes", path, "--html", page, "--json"
+    )
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["about"]["decisions"] == 40
+    assert found["exposure"]["by"] == "segment"
+    assert {row["attribute"] for row in found["exposure"]["table"]} == {"age", "maker"}
+    assert found["verdict"].split("'")[0] in page.read_text(encoding="utf-8")
+    plain = call("audit", url, "films")
+    assert "Has their effect moved into the kept part?" in plain.stdout
+
+
+def test_what_is_not_there_is_named(store: tuple[str, pd.DataFrame, Path]) -> None:
+    url, _, folder = store
+    assert "NAME must be one of ['films'], got 'film'" in refused("audit", url, "film")
+    assert "by must be a key" in refused("audit", url, "films", "--by", "page")
+    missing = folder / "none.csv"
+    assert "must be a file that is there" in refused("audit", url, "films", "--attributes", missing)
