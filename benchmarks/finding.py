@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import projbandits as pb
+from projbandits.finding.attributes import Labelled
 from projbandits.finding.sums import degrees
 from projbandits.problems import Problem
 from projbandits.simulation.streams import stream
@@ -36,8 +37,8 @@ def side_information(trials: int, horizon: int) -> None:
     for m in (200, 1_000, 10_000):
         rows[f"attributes, m = {m:,}"] = pb.problems.estimated_subspace(BASE, size=m)
     for m in (200, 1_000, 10_000):
-        problem = pb.problems.estimated_subspace(BASE, size=m, items=5_000)
-        rows[f"attributes, m = {m:,}, and 5,000 items without"] = problem
+        with_items = pb.problems.estimated_subspace(BASE, size=m, items=5_000)
+        rows[f"attributes, m = {m:,}, and 5,000 items without"] = with_items
     for m in (100, 1_000):
         rows[f"pairs, m = {m:,}"] = pb.problems.estimated_subspace(BASE, "pairs", m)
     print("| side information | EIIDS | minus U known | GENTRY | minus U known |")
@@ -50,6 +51,28 @@ def side_information(trials: int, horizon: int) -> None:
         both = zip(regret, regret - known, strict=True)
         cells = [text for pair in both for text in map(_mean, pair)]
         print(f"| {label} | {' | '.join(cells)} |", flush=True)
+
+
+def mean_projection(trials: int) -> None:
+    """Print the loss at a step with theta known, by the best guess of U and by E[P_U]."""
+    print("\n| attributes, m | best guess | mean of resampled projections | difference |")
+    print("|---|---:|---:|---:|")
+    for m in (20, 50, 200):
+        losses = np.array([_losses(np.random.default_rng(i), m) for i in range(trials)]).T
+        cells = [f"{_mean(row, '.3f')}" for row in (*losses, losses[0] - losses[1])]
+        print(f"| {m} | {' | '.join(cells)} |", flush=True)
+
+
+def _losses(rng: np.random.Generator, m: int, resamples: int = 60) -> list[float]:
+    world = BASE.world(rng)
+    rest = world.subspace.complement().basis
+    X = rng.uniform(-1, 1, size=(m, 10))
+    held = Labelled.of(X, X @ rest + 0.5 * rng.standard_normal((m, 2)))
+    bases = [held.directions(2)[0], *(held.directions(2, rng)[0] for _ in range(resamples))]
+    first, *others = (np.eye(10) - B @ B.T for B in bases)
+    assert world.theta is not None
+    arms = (world.arms.best(P @ world.theta) for P in (first, np.mean(others, axis=0)))
+    return [world.best_reward - world.reward(arm) for arm in arms]
 
 
 def groups(trials: int, horizon: int) -> None:
@@ -132,10 +155,10 @@ def _simulated(
     return pb.simulate(problem, strategies, trials=trials, horizon=horizon, **options)
 
 
-def _mean(values: Any) -> str:
+def _mean(values: Any, form: str = ",.0f") -> str:
     if not np.any(values):
         return ""
-    return f"{np.mean(values):,.0f} ± {np.std(values) / len(values) ** 0.5:,.0f}"
+    return f"{np.mean(values):{form}} ± {np.std(values) / len(values) ** 0.5:{form}}"
 
 
 def main() -> None:
@@ -144,7 +167,8 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=300)
     parser.add_argument("--horizon", type=int, default=10_000)
     parser.add_argument("--quick", action="store_true")
-    parts = ("million", "side", "groups", "names")  # memory is measured before others take it
+    # The million rows come first: their memory is measured before others take some.
+    parts = ("million", "side", "mean", "groups", "names")
     parser.add_argument("--only", choices=parts, nargs="+", default=parts)
     options = parser.parse_args()
     trials, horizon = (20, 1_000) if options.quick else (options.trials, options.horizon)
@@ -152,6 +176,8 @@ def main() -> None:
         million(100_000 if options.quick else 1_000_000)
     if "side" in options.only:
         side_information(trials, horizon)
+    if "mean" in options.only:
+        mean_projection(trials)
     if "groups" in options.only:
         groups(trials, horizon)
     if "names" in options.only:

@@ -14,6 +14,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import names
 import numpy as np
+import pandas as pd
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import StandardScaler
@@ -41,7 +42,7 @@ def embedded(texts: list[str], dimensions: int = 40) -> np.ndarray:
     """Return texts as vectors: TF-IDF of their letters, pairs and triples, and an SVD of that."""
     letters = TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 3), min_df=5, sublinear_tf=True)
     parts = TruncatedSVD(dimensions, random_state=0).fit_transform(letters.fit_transform(texts))
-    return StandardScaler().fit_transform(parts)
+    return np.asarray(StandardScaler().fit_transform(parts))
 
 
 def recommend(
@@ -76,15 +77,15 @@ def main(out: Path, labels: int = 3000, visits: int = 400, runs: int = 5) -> pb.
     size = (plots.COLUMN_WIDTH, 0.75 * plots.COLUMN_WIDTH)
     figure, ax = plt.subplots(figsize=size, layout="constrained", dpi=200)
     for i, (label, U) in enumerate(subspaces.items()):
-        deciders = [pb.Decider(pb.GENTRY(alpha=2.0), subspace=U, seed=run) for run in range(runs)]
+        deciders = [pb.Decider(subspace=U, seed=run) for run in range(runs)]
         men = np.array([recommend(d, X, gender, visits, run) for run, d in enumerate(deciders)])
         late = men[:, visits // 2 :].mean(axis=1)
         share, low, high = pb.statistics.mean(late)
         print(f"{label}: {share:.0%} of those shown are men ({low:.0%} to {high:.0%})")
-        smooth = np.cumsum(men.mean(axis=0)) / np.arange(1, visits + 1)
-        ax.plot(np.arange(1, visits + 1), smooth, **plots.look(i), label=label)
+        recent = pd.Series(men.mean(axis=0)).rolling(50, min_periods=1).mean()
+        ax.plot(np.arange(1, visits + 1), recent, **plots.look(i), label=label)
     ax.axhline(0.5, color="0.4", linewidth=0.8, label="share on offer")
-    ax.set(xlabel="visitor", ylabel="share of men shown so far", ylim=(0, 1))
+    ax.set(xlabel="visitor", ylabel="share of men, last 50 visitors", ylim=(0, 1))
     plots.finish(ax, columns=1)
     figure.savefig(out / "first_names.png")
     print(found.report())

@@ -81,6 +81,13 @@ def test_where_groups_disagree_is_left_out() -> None:
     assert found.predictable.empty
 
 
+def test_returns_without_noise_show_it_exactly() -> None:
+    X, _, group, _ = panel(80, seed=7)
+    r = X[:, 1] + (group - 2.5) * X[:, 0]
+    found = pb.find_subspace(groups=(X, r, group))
+    np.testing.assert_allclose(found.left_out.matrix, np.diag([1.0, 0, 0, 0]), atol=1e-3)
+
+
 def test_groups_that_agree_leave_everything() -> None:
     X, _, group, _ = panel(600, seed=5)
     everyone = X @ np.ones(4) + 0.3 * np.random.default_rng(5).normal(size=600)

@@ -17,6 +17,8 @@ from projbandits._checks import Array
 CONVERGED = 1e-6
 """EM ends when an iteration raises the log-likelihood by less than this share of it."""
 ITERATIONS = 300
+LEAST_NOISE = 1e-6
+"""sigma^2 is at least this share of the mean squared return: without noise EM would stand still."""
 TINY = 1e-9
 """Of the mean curvature, what is added where the data say nothing of mu."""
 
@@ -79,6 +81,7 @@ def fitted(
     model = _plain(sums, A) if start is None else start
     GA = sums.xx @ A
     H = A.T @ GA
+    least = _least_noise(sums)
     likelihood = -math.inf
     for left_over in range(rounds, -1, -1):
         mu, S, noise, _ = model
@@ -88,7 +91,8 @@ def fitted(
         GAC = GA @ C / noise
         curvature = (sums.xx - GAC @ GA.swapaxes(1, 2)).sum(axis=0)
         target = (sums.xr - (GAC @ (A.T @ sums.xr[..., None]))[..., 0]).sum(axis=0)
-        curvature += TINY * np.trace(curvature) / len(curvature) * np.eye(len(curvature))
+        curvature = 0.5 * (curvature + curvature.T)
+        curvature += TINY * np.trace(sums.xx.sum(axis=0)) / len(mu) * np.eye(len(mu))
         mu = scipy.linalg.solve(curvature, target, assume_a="pos")
         left = sums.xr - sums.xx @ mu
         q = left @ A / noise
@@ -107,8 +111,12 @@ def fitted(
         unexplained = squares.sum() - 2 * noise * np.vdot(q, w)
         unexplained += np.einsum("gi,gij,gj->", w, H, w) + np.einsum("gij,gji->", H, C)
         S = (C + w[:, :, None] * w[:, None, :]).sum(axis=0) / n
-        model = Mixed(mu, 0.5 * (S + S.T), max(unexplained / total, 1e-12 * noise), found)
+        model = Mixed(mu, 0.5 * (S + S.T), max(unexplained / total, least), found)
     return model
+
+
+def _least_noise(sums: GroupSums) -> float:
+    return max(LEAST_NOISE * float(sums.rr.sum() / sums.n.sum()), 1e-300)
 
 
 def loosened(model: Mixed) -> Mixed:
@@ -125,7 +133,7 @@ def _plain(sums: GroupSums, A: Array) -> Mixed:
     xx, xr = sums.xx.sum(axis=0), sums.xr.sum(axis=0)
     mu = np.linalg.lstsq(xx, xr, rcond=1e-9)[0]
     left = float(sums.rr.sum() - 2 * mu @ xr + mu @ xx @ mu)
-    noise = max(left / float(sums.n.sum()), 1e-12 * float(sums.rr.sum()), 1e-300)
+    noise = max(left / float(sums.n.sum()), _least_noise(sums))
     size = np.trace(xx) / float(sums.n.sum())  # E|x|^2
     return Mixed(mu, np.eye(A.shape[1]) * noise / max(float(size), 1e-300), noise, -math.inf)
 

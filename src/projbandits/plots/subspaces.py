@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from projbandits.finding import Found
+from projbandits.finding.predicting import SHARES
 from projbandits.plots.style import COLOURS, COLUMN_WIDTH, MARKERS, finish
 
 SIZES = {
@@ -42,7 +43,9 @@ def found(what: Found) -> Figure:
 
 
 def _sizes(ax: Axes, what: Found) -> None:
-    sizes, limits = what.tested.sizes[:MOST], what.tested.limits[:MOST]
+    shown = int((what.tested.sizes > 1e-9 * np.nanmax(what.tested.sizes)).sum())
+    shown = max(min(shown, MOST), what.left_out.dim)
+    sizes, limits = what.tested.sizes[:shown], what.tested.limits[:shown]
     places, r = np.arange(1, len(sizes) + 1), what.left_out.dim
     ax.bar(places[:r], sizes[:r], color=COLOURS[1], label="left out")
     ax.bar(places[r:], sizes[r:], color=COLOURS[0], label="kept")
@@ -69,16 +72,12 @@ def _angles(ax: Axes, what: Found) -> None:
 
 def _predictable(ax: Axes, what: Found) -> None:
     table = what.predictable
-    places = np.arange(len(table))
-    kinds = ("linear before", "linear after", "boosting before", "boosting after")
-    for i, kind in enumerate(kinds):
-        at = places + 0.15 * (i - 1.5)
-        ax.plot(at, table[kind], MARKERS[i], color=COLOURS[i], markersize=4, label=kind)
-    ax.hlines(table["chance"], places - 0.4, places + 0.4, color="0.4", label="chance")
+    places, shares = np.arange(len(table)), table[list(SHARES)].to_numpy(dtype=float)
+    for i, (kind, values) in enumerate(zip(SHARES, shares.T, strict=True)):
+        at = places + 0.15 * (i - 2)
+        ax.plot(at, values, MARKERS[i], color=COLOURS[i], markersize=4, label=kind, clip_on=False)
+    ax.hlines(table["chance"], places - 0.45, places + 0.45, color="0.4", label="chance")
     ax.set_xticks(places, [str(name) for name in table.index])
-    ax.set(
-        xlim=(-0.6, len(table) - 0.4), ylim=(min(-0.05, *np.nan_to_num(table["linear after"])), 1)
-    )
-    measures = " or ".join(dict.fromkeys(table["measure"]))
-    ax.set_ylabel(f"predicted, held out ({measures})")
+    least = np.nanmin(shares, initial=0.0)
+    ax.set(xlim=(-0.6, len(table) - 0.4), ylim=(1.1 * least, 1), ylabel="predicted, held out")
     finish(ax)
