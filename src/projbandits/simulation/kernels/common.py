@@ -13,6 +13,7 @@ from numba import njit
 
 from projbandits.problems import Bernoulli, Gaussian, Uniform
 from projbandits.simulation.kernels import cache
+from projbandits.simulation.kernels.parts import Part
 
 PACKAGE = Path(__file__).parents[2]
 PARTS = (
@@ -37,6 +38,7 @@ INNER: dict[str, Any] = {
     "error_model": "numpy",
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
+    "pipeline_class": Part,
 }
 inner = njit(**INNER)
 """Compile a function that only kernels call, without the entries for Python and for C.
