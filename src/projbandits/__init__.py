@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from projbandits.arms import *  # noqa: F403
     from projbandits.deciding import Decider, Decision
     from projbandits.estimator import ProjectedRidge
-    from projbandits.evaluation import replay
+    from projbandits.evaluation import Log, replay
     from projbandits.features import Features
     from projbandits.results import Result
     from projbandits.ridge import Ridge
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         "Decider",
         "Decision",
         "Features",
+        "Log",
         "ProjectedRidge",
         "Result",
         "Ridge",
@@ -50,7 +51,7 @@ _HOMES = {
     "results": ("Result",),
     "simulation": ("simulate",),
     "deciding": ("Decider", "Decision"),
-    "evaluation": ("replay",),
+    "evaluation": ("Log", "replay"),
     "estimator": ("ProjectedRidge",),
     "features": ("Features",),
 }

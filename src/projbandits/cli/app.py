@@ -11,6 +11,7 @@ from projbandits._version import __version__
 from projbandits.cli import stopping
 from projbandits.cli.asking import list_names, theory
 from projbandits.cli.ledgers import ledger_app
+from projbandits.cli.logs import fit, replay
 from projbandits.cli.reproducing import reproduce
 from projbandits.cli.simulating import compare, simulate
 from projbandits.cli.telling import in_one_line
@@ -66,6 +67,8 @@ def projbandits(
 app.command()(reproduce)
 app.command()(simulate)
 app.command()(compare)
+app.command()(replay)
+app.command()(fit)
 app.command()(theory)
 app.command("list")(list_names)
 app.add_typer(ledger_app, name="ledger")
