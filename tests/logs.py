@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 import projbandits as pb
+from projbandits.evaluation.estimates import ON_MODEL
 from tests import naive
 
 U = pb.Subspace.coordinates([0, 1], d=3)
@@ -39,7 +40,8 @@ def logged(
 
 
 def estimates(replay: Any) -> dict[str, dict[str, float]]:
-    return {str(name): row for name, row in replay.estimates().T.to_dict().items()}
+    """Those of the projection value, which rest on the linear model."""
+    return {name: replay.estimates().loc[name].to_dict() for name in ON_MODEL}
 
 
 def naive_replay(log: pd.DataFrame, strategy: Any) -> naive.Array:

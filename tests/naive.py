@@ -387,3 +387,27 @@ def leak(
     sigma = np.sqrt(np.sum((r - X @ log) ** 2) / (len(X) - d))
     error = sigma * np.sqrt(np.linalg.inv(X.T @ X)[j, j])
     return float(moved + everything[j] - log[j]), float(error)
+
+
+def policy_value(
+    action: Any, reward: Array, propensity: Array, chances: Array, predicted: Array, clip: float
+) -> dict[str, float]:
+    """Estimates of a policy's value as textbooks have them, row by row.
+
+    `chances` and `predicted` have a row for each decision and a column for each arm.
+    """
+    plain = weights = cut = doubly = 0.0
+    for t, a in enumerate(action):
+        w = chances[t, a] / propensity[t]
+        plain += w * reward[t]
+        weights += w
+        cut += min(w, clip) * reward[t]
+        direct = sum(chances[t, b] * predicted[t, b] for b in range(chances.shape[1]))
+        doubly += direct + w * (reward[t] - predicted[t, a])
+    n = len(action)
+    return {
+        "arm by arm": plain / n,
+        "arm by arm, self-normalised": plain / weights,
+        "arm by arm, clipped": cut / n,
+        "arm by arm, doubly robust": doubly / n,
+    }

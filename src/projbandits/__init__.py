@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from projbandits.arms import *  # noqa: F403
     from projbandits.deciding import Decider, Decision
     from projbandits.estimator import ProjectedRidge
-    from projbandits.evaluation import replay
+    from projbandits.evaluation import Log, replay
     from projbandits.features import Features
     from projbandits.finding import Found, SideInformation, find_subspace
     from projbandits.results import Result
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         "Decision",
         "Features",
         "Found",
+        "Log",
         "ProjectedRidge",
         "Result",
         "Ridge",
@@ -55,7 +56,7 @@ _HOMES = {
     "results": ("Result",),
     "simulation": ("simulate",),
     "deciding": ("Decider", "Decision"),
-    "evaluation": ("replay",),
+    "evaluation": ("Log", "replay"),
     "estimator": ("ProjectedRidge",),
     "features": ("Features",),
 }

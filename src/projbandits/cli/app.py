@@ -12,6 +12,7 @@ from projbandits.cli import stopping
 from projbandits.cli.asking import list_names, theory
 from projbandits.cli.auditing import audit
 from projbandits.cli.ledgers import ledger_app
+from projbandits.cli.logs import fit, replay
 from projbandits.cli.reproducing import reproduce
 from projbandits.cli.simulating import compare, simulate
 from projbandits.cli.telling import in_one_line
@@ -67,6 +68,8 @@ def projbandits(
 app.command()(reproduce)
 app.command()(simulate)
 app.command()(compare)
+app.command()(replay)
+app.command()(fit)
 app.command()(theory)
 app.command("list")(list_names)
 app.command()(audit)

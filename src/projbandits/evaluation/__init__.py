@@ -1,6 +1,7 @@
-"""What another strategy would have been worth: `replay` follows a log."""
+"""Logs of any origin, and what another policy would have been worth: `replay` follows a log."""
 
+from projbandits.evaluation.log import Log
 from projbandits.evaluation.offpolicy import Replay
 from projbandits.evaluation.replaying import replay
 
-__all__ = ["Replay", "replay"]
+__all__ = ["Log", "Replay", "replay"]

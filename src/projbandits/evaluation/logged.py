@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from projbandits._cached import cached_property
 from projbandits._checks import Array
 from projbandits._tables import is_table
 from projbandits.accounts.logtable import ABOUT
@@ -65,12 +66,12 @@ class Logged:
             belief = np.asarray(self.columns["belief"][t], dtype=np.float64)
             yield Offered(*self.offer(t), belief)
 
-    @property
+    @cached_property
     def known(self) -> list[int]:
         """The rows whose outcome was told."""
         return [t for t, after in enumerate(self.columns["told_after"]) if after >= 0]
 
-    @property
+    @cached_property
     def deciders(self) -> int:
         """How many deciders' decisions are in the log: by their keys, or the names in their ids."""
         pairs = zip(self.columns["ledger"], self.columns["id"], strict=True)

@@ -20,7 +20,7 @@ ones do, it seldom does; there only a model tells, theta-hat from all of the log
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,14 +28,16 @@ from numpy.typing import NDArray
 from scipy.special import fdtri
 
 from projbandits import statistics
+from projbandits._cached import cached_property
 from projbandits._checks import Array
+from projbandits.evaluation import estimates as names
+from projbandits.evaluation.estimates import Found, effective, table, words
+from projbandits.evaluation.lackoffit import LackOfFit, held_out, repeated
+from projbandits.evaluation.moments import OUTSIDE
 from projbandits.subspace import Subspace
 
 if TYPE_CHECKING:
     import pandas as pd
-
-OUTSIDE = 1e-6
-"""m_t counts as out of reach if more than this share of its length is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +66,20 @@ class Replay:
     variances : ndarray of shape (n, 2)
         The variances of h_t r_t and of h_t (r_t - <x_t, theta-hat_t>) given what was known at step
         t, by the estimate from all outcomes of the log.
-    reached : ndarray of shape (n,)
-        Whether m_t lies in the span of the arms that could be chosen.
+    outside : ndarray of shape (n, d)
+        What of m_t lies outside the span of the arms that could be chosen.
     subspace : Subspace
         What counts, in the order of the log's features.
+    ratios : ndarray of shape (n,)
+        w_t = pi_t / p_t of the chosen arm.
+    ratio_variances : ndarray of shape (n, 2)
+        As `variances`, with w_t in the place of h_t.
+    covered : ndarray of shape (n,)
+        How much of pi_t is on arms that could be chosen.
+    value : str
+        "projection"; or "return", for which P_U is the identity.
+    clip : float
+        The largest weight of the clipped estimate.
     """
 
     features: Array
@@ -78,30 +90,52 @@ class Replay:
     rewards: Array
     final: Array
     variances: Array
-    reached: NDArray[np.bool_]
+    outside: Array
     subspace: Subspace
+    ratios: Array
+    ratio_variances: Array
+    covered: Array
+    value: str = "projection"
+    clip: float = names.CLIP
+
+    @property
+    def reached(self) -> NDArray[np.bool_]:
+        """Whether m_t lies in the span of the arms that could be chosen."""
+        left, sizes = np.linalg.norm(self.outside, axis=1), np.linalg.norm(self.features, axis=1)
+        return np.asarray(left <= OUTSIDE * np.maximum(sizes, np.finfo(np.float64).tiny))
+
+    @property
+    def everything(self) -> bool:
+        """Whether the whole return counts."""
+        return self.value == "return" or self.subspace.dim == self.subspace.ambient
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
         """Return the estimates of V with their intervals.
 
-        inverse propensity
+        linear weights
             The mean of h_t r_t. Unbiased if the propensities are right and returns are linear in
             the arms' features; nothing is asked of any estimate. It is nan if a step's m_t is out
             of reach, since no weighting of that step's returns is right on average then.
-        doubly robust
+        linear weights, doubly robust
             The mean of <m_t, theta-hat_t> + h_t (r_t - <x_t, theta-hat_t>). Unbiased as the one
             above, with less spread; and consistent with wrong propensities too if the estimate is.
             Where m_t is out of reach, that part of it rests on the estimate alone, whose error
             these weights do not see: the ends of the interval are unknown (nan) then.
+        arm by arm; self-normalised; clipped; doubly robust
+            The mean of w_t r_t; over the mean of w_t; with w_t cut at `clip`; and of
+            <m_t, theta-hat_t> + w_t (r_t - <x_t, theta-hat_t>). They need propensities and overlap,
+            and nothing of the features, so they are right for arms with effects of their own. But
+            only the return value is identified arm by arm: they are nan for the projection value,
+            unless everything counts.
         model
             <mean of m_t, theta-hat> with theta-hat by least squares from the whole log. It needs
             that returns are linear in the features with noise of one size, and no propensities.
             It is nan if the mean of m_t lies outside the span of the arms chosen.
 
-        The first two differ from V by sums of martingale differences, also where the log's strategy
-        learnt. Their intervals are normal, from the sum of squares or from the sum of `variances`,
-        whichever is larger: where exploring is rare, the sum of squares seldom holds the large
-        weights that it should. In the third m_t depends on the same
+        All but the last differ from V by sums of martingale differences, also where the log's
+        strategy learnt. Their intervals are normal, from the sum of squares or from the sum of
+        `variances`, whichever is larger: where exploring is rare, the sum of squares seldom holds
+        the large weights that it should. In the last m_t depends on the same
         outcomes as theta-hat: a strategy is drawn to what is overestimated. So its interval is
         Scheffe's, which holds for all directions of U at once, and is wider than Student's.
 
@@ -110,35 +144,106 @@ class Replay:
 
         `effective` is the effective number of decisions, (sum |h|)^2 / sum h^2, where for the model
         h_t is the weight of r_t in it; `reached` is the share of steps whose m_t is in reach, for
-        the model whether their mean is.
+        the model whether their mean is, and arm by arm how much of the policy is on arms that could
+        be chosen. `assumes` says what each rests on, and `note` what to know about it: whether the
+        linear model is found not to hold (`lack_of_fit`), or how many weights were cut.
         """
-        import pandas as pd
+        return table(self._found(level), len(self.rewards), self._quick)
 
+    def lack_of_fit(self) -> LackOfFit:
+        """Tell whether the linear model holds in this log."""
+        return self._quick or held_out(self.arms, self.rewards)
+
+    def versus(self, other: Replay, level: float = 0.95) -> pd.DataFrame:
+        """Return this strategy's value minus another's with intervals, paired by decision.
+
+        A difference can be in reach where neither value is.
+        """
+        if not isinstance(other, Replay):
+            raise TypeError(f"other must be what replay returned for the same log, got {other!r}")
+        same = self.value == other.value and len(self.rewards) == len(other.rewards)
+        if not same or (self.arms != other.arms).any() or (self.rewards != other.rewards).any():
+            raise ValueError("other must be judged on the same log and value")
+        differ = replace(
+            self,
+            **{
+                name: getattr(self, name) - getattr(other, name)
+                for name in ("features", "weights", "model", "final", "outside", "ratios")
+            },
+            # At most the square of the sum of both standard deviations.
+            variances=(np.sqrt(self.variances) + np.sqrt(other.variances)) ** 2,
+            ratio_variances=(np.sqrt(self.ratio_variances) + np.sqrt(other.ratio_variances)) ** 2,
+            covered=np.minimum(self.covered, other.covered),
+        )
+        found = differ._found(level)
+        if self.everything:
+            for name, pairs in (
+                (names.NORMALISED, [_normalised(each) for each in (self, other)]),
+                (names.CLIPPED, [_clipped(each) for each in (self, other)]),
+            ):
+                terms = pairs[0] - pairs[1]
+                half = statistics.normal_quantile(level) * terms.std() / np.sqrt(len(terms))
+                found[name] = found[name]._replace(value=float(terms.mean()), half=float(half))
+        return table(found, len(self.rewards), self._quick)
+
+    @cached_property
+    def _quick(self) -> LackOfFit | None:
+        return repeated(self.arms, self.rewards)
+
+    def __str__(self) -> str:
+        return words(self.value, self.estimates(), self._quick, self.everything)
+
+    def _found(self, level: float) -> dict[str, Found]:
         n, reached = len(self.rewards), float(self.reached.mean())
-        half = statistics.normal_quantile(level) / n
-        plain = self.weights * self.rewards
-        doubly = self.model + self.weights * self.residuals
-        squares = ((plain - self.final) ** 2).sum(), ((self.weights * self.residuals) ** 2).sum()
-        spread_plain, spread_doubly = np.sqrt(np.maximum(squares, self.variances.sum(axis=0)))
         unknown = 0.0 if reached == 1 else np.nan
+        note = "" if reached == 1 else f"out of reach at {1 - reached:.1%} of the decisions"
+        size = _effective(self.weights)
+        value, half = self._weighted(self.weights, self.variances[:, 0], level)
+        doubly, width = self._doubly(self.weights, self.variances[:, 1], level)
         found = {
-            "inverse propensity": (plain.mean() + unknown, half * spread_plain, self.weights),
-            "doubly robust": (doubly.mean(), half * spread_doubly + unknown, self.weights),
-            "model": self._by_model(level),
+            names.LINEAR: Found(value + unknown, half, size, reached, note),
+            names.LINEAR_DOUBLY: Found(doubly, width + unknown, size, reached, note),
         }
-        return pd.DataFrame(
-            {
-                name: {
-                    "value": value,
-                    "low": value - width,
-                    "high": value + width,
-                    "decisions": n,
-                    "effective": _effective(weights),
-                    "reached": float(not np.isnan(value)) if name == "model" else reached,
-                }
-                for name, (value, width, weights) in found.items()
+        by_arm = [names.PLAIN, names.NORMALISED, names.CLIPPED, names.DOUBLY]
+        if self.everything:
+            covered, size = float(self.covered.mean()), _effective(self.ratios)
+            lost = np.nan if covered < 1 - 1e-9 else 0.0
+            note = "" if lost == 0 else (
+                f"{1 - covered:.1%} of the policy is on arms that could not be chosen"
+            )  # fmt: skip
+            z = statistics.normal_quantile(level) / np.sqrt(n)
+            value, half = self._weighted(self.ratios, self.ratio_variances[:, 0], level)
+            doubly, width = self._doubly(self.ratios, self.ratio_variances[:, 1], level)
+            share, cut = _normalised(self), _clipped(self)
+            many = float((np.abs(self.ratios) > self.clip).mean())
+            clipped = f"weights cut at {self.clip:g}: " + (
+                f"{many:.1%} of them, NOT TO BE TRUSTED where that matters" if many else "none were"
+            )
+            part = size, covered, note
+            found |= {
+                names.PLAIN: Found(value + lost, half, *part),
+                names.NORMALISED: Found(share.mean() + lost, z * share.std(), *part),
+                names.CLIPPED: Found(cut.mean() + lost, z * cut.std(), size, covered, clipped),
+                names.DOUBLY: Found(doubly, width + lost, *part),
             }
-        ).T
+        else:
+            found |= dict.fromkeys(by_arm, Found(note=names.NOT_IDENTIFIED))
+        value, half, weights = self._by_model(level)
+        known = float(not np.isnan(value))
+        found[names.MODEL] = Found(value, half, _effective(weights), known)
+        return found
+
+    def _weighted(self, weights: Array, variances: Array, level: float) -> tuple[float, float]:
+        terms = weights * self.rewards
+        squares = max(((terms - self.final) ** 2).sum(), variances.sum())
+        half = statistics.normal_quantile(level) / len(terms) * np.sqrt(squares)
+        return float(terms.mean()), float(half)
+
+    def _doubly(self, weights: Array, variances: Array, level: float) -> tuple[float, float]:
+        terms = weights * self.residuals
+        half = statistics.normal_quantile(level) / len(terms)
+        half *= np.sqrt(max((terms**2).sum(), variances.sum()))
+        return float((self.model + terms).mean()), float(half)
 
     def _by_model(self, level: float) -> tuple[float, float, Array]:
         """Return <mean m, theta-hat>, half of its interval, and the weight of each return."""
@@ -160,6 +265,19 @@ class Replay:
         return float((weights * self.rewards).mean()), float(width), weights
 
 
+def _normalised(replay: Replay) -> Array:
+    """Return terms whose mean is sum w r / sum w, and whose spread is that of its error."""
+    w = replay.ratios
+    value = (w * replay.rewards).sum() / w.sum() if w.sum() != 0 else np.nan
+    terms: Array = value + w * (replay.rewards - value) / w.mean() if w.sum() != 0 else w * np.nan
+    return terms
+
+
+def _clipped(replay: Replay) -> Array:
+    terms: Array = np.clip(replay.ratios, -replay.clip, replay.clip) * replay.rewards
+    return terms
+
+
 def units(X: Array) -> Array:
     """Return the root mean square of each column; 1 for a column of zeros."""
     sizes = np.sqrt((X**2).mean(axis=0))
@@ -167,5 +285,4 @@ def units(X: Array) -> Array:
 
 
 def _effective(weights: Array) -> float:
-    total = (weights**2).sum()
-    return float(np.abs(weights).sum() ** 2 / total) if total > 0 else 0.0
+    return effective(float(np.abs(weights).sum()), float((weights**2).sum()))

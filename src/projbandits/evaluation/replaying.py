@@ -3,39 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._blas import single_threaded_blas
+from projbandits._checks import Array, one_of, positive
 from projbandits.arms import Arm
 from projbandits.deciding.eligibility import check_suits
 from projbandits.deciding.offers import Offer
 from projbandits.deciding.probabilities import probabilities
+from projbandits.evaluation.estimates import CLIP, turned
+from projbandits.evaluation.grouping import PENALTY
+from projbandits.evaluation.judging import VALUES, judge
+from projbandits.evaluation.log import Log
 from projbandits.evaluation.logged import Logged, Offered, open_log
-from projbandits.evaluation.offpolicy import OUTSIDE, Replay
+from projbandits.evaluation.offpolicy import Replay
+from projbandits.evaluation.spreading import Progress
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy, State
 from projbandits.subspace import Subspace
 
-PENALTY = 0.1
-"""The ridge of theta-hat_t, on features in units of their root mean square over all offers."""
 
-
-def replay(log: Any, strategy: LinearStrategy, *, subspace: Subspace | None = None) -> Replay:
-    """Follow a log with another strategy, to estimate what it would have been worth.
+def replay(
+    log: Any,
+    policy: Any,
+    *,
+    value: str = "projection",
+    subspace: Subspace | None = None,
+    clip: float = CLIP,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Any:
+    """Follow a log with another policy, to estimate what it would have been worth.
 
     Parameters
     ----------
-    log : DataFrame, path or Decider
-        What `Decider.log` returned, a Parquet file of it, or the decider itself, whose log is then
-        read in pieces and never all at once.
-    strategy : LinearStrategy
-        The strategy to judge. At each step it knows what the log's decider knew, history and
-        merged workers included.
+    log : Log, DataFrame, path or Decider
+        A `pb.Log`; or what `Decider.log` returned, a Parquet file of it, or the decider itself,
+        whose log is then read in pieces and never all at once.
+    policy : LinearStrategy, Decider, callable or str
+        What to judge. A strategy follows the log: at each step it knows what the log's decider
+        knew, history and merged workers included; on a `pb.Log`, the outcomes of the rows before. A
+        decider is judged as it is now. A function takes the arms on offer (a matrix) and the
+        context (a dict of the row's columns, or None) and returns the arms' probabilities. A text
+        names the column of the log that holds the probability of the chosen arm, or of all arms in
+        a vector; a list of texts, a column for each arm. All but a strategy need a `pb.Log`.
+    value : {"projection", "return"}
+        What it is worth: the part that counts, or the whole return.
     subspace : Subspace, optional
         The part of the features that counts; by default what counted for the log's decider. Names
         are matched with the log's.
+    clip : float
+        The largest weight of the clipped estimate.
+    executor : Executor, optional
+        Where pieces of a `pb.Log` are read; by default threads.
+    progress : callable, optional
+        Called with the number of rows of a `pb.Log` that were read, piece by piece.
+
+    Returns
+    -------
+    Replay or Judged
+        With `estimates()`, `lack_of_fit()` and `versus(other)`; print it to read it in words.
 
     Examples
     --------
@@ -47,19 +77,49 @@ def replay(log: Any, strategy: LinearStrategy, *, subspace: Subspace | None = No
     ...     decision = decider.ask(np.array([[1.0, 0.0], [0.0, 1.0]]))
     ...     decider.tell(decision.id, decision.arm @ [1.0, 3.0] + 0.1 * rng.normal())
     >>> estimates = pb.replay(decider.log(), pb.GENTRY()).estimates()
-    >>> float(estimates.loc["doubly robust", "value"].round(1))
+    >>> float(estimates.loc["linear weights, doubly robust", "value"].round(1))
+    1.0
+
+    Of a table of any origin, a policy that always takes the first arm:
+
+    >>> table = {"arm": rng.integers(0, 2, 1000), "p": np.full(1000, 0.5)}
+    >>> table["reward"] = table["arm"] + rng.normal(size=1000)
+    >>> log = pb.Log.from_table(table, np.eye(2), action="arm", propensity="p", reward="reward")
+    >>> judged = pb.replay(log, lambda arms, context: [0.0, 1.0], value="return")
+    >>> float(judged.estimates().loc["arm by arm, doubly robust", "value"].round(1))
     1.0
     """
-    check_suits(strategy)
+    one_of("value", value, VALUES)
+    if isinstance(log, Log):
+        return judge(
+            log,
+            policy,
+            value=value,
+            subspace=subspace,
+            clip=clip,
+            executor=executor,
+            progress=progress,
+        )
+    if not isinstance(policy, LinearStrategy) and (callable(policy) or isinstance(policy, str)):
+        raise TypeError(
+            f"policy must be a strategy for a decider's own log, got {policy!r}: make a log of it "
+            "with pb.Log.from_ledger(decider) or pb.Log.from_table(...)"
+        )
+    with single_threaded_blas():
+        return _followed(open_log(log, subspace), check_suits(policy), value, clip)
+
+
+def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) -> Replay:
+    """Return a strategy beside the log of a decider."""
     if strategy.arm_effects is not None:
         raise ValueError(
-            f"strategy must do without arm_effects, got {strategy!r}: a log has what was believed "
-            "of the features, and not of each item"
+            f"policy must do without arm_effects, got {strategy!r}: a log has what was believed of "
+            "the features, and not of each item"
         )
-    known = open_log(log, subspace)
     X, at, rewards = known.X, known.known, known.rewards
+    wanted = known.subspace.matrix if value == "projection" else np.eye(X.shape[1])
     scale = _scale(known)
-    rows: list[tuple[Array, Array, bool, Array]] = []
+    rows: list[tuple[Array, ...]] = []
     arms = Offer(X[:1])
     for state, offered, theta in _knowledge(known, strategy, scale):
         if not arms.holds(offered.arms):  # the same arms have the same D_k
@@ -70,16 +130,22 @@ def replay(log: Any, strategy: LinearStrategy, *, subspace: Subspace | None = No
                 f"strategy must have known probabilities, got {strategy!r}: give it a method "
                 "probabilities(state, arms)"
             )
-        m = known.subspace.matrix @ (chances @ offered.arms)
-        rows.append((m, *_turning(m, offered.arms, offered.chances), theta))
-    means, turns, within, thetas = (np.array(part) for part in zip(*rows, strict=True))
+        m = wanted @ (chances @ offered.arms)
+        turn, outside = turned(m, offered.arms, offered.chances)
+        could = offered.chances > 0
+        ratios = np.divide(chances, offered.chances, out=np.zeros_like(chances), where=could)
+        rows.append((m, turn, outside, theta, ratios, chances @ could))
     chosen, returns = X[at], rewards[at]
+    means, turns, outside, thetas = (np.array([row[i] for row in rows]) for i in range(4))
     last = Ridge.prior(X.shape[1], PENALTY).update_many(chosen / scale, returns)
     final = last.theta / scale
-    variances = [
-        [_variance(offered, turn, wrong, last.noise) for wrong in (final, final - theta)]
-        for offered, turn, theta in zip(known.offers(), turns, thetas, strict=True)
-    ]
+    variances, ratio_variances, own = [], [], []
+    for offered, row, x in zip(known.offers(), rows, chosen, strict=True):
+        wrong = final, final - row[3]
+        h = offered.arms @ row[1]
+        variances.append([_variance(offered, h, theta, last.noise) for theta in wrong])
+        ratio_variances.append([_variance(offered, row[4], theta, last.noise) for theta in wrong])
+        own.append(row[4][_place(offered.arms, x)])
     return Replay(
         features=means,
         weights=_rowwise(turns, chosen),
@@ -89,9 +155,19 @@ def replay(log: Any, strategy: LinearStrategy, *, subspace: Subspace | None = No
         rewards=returns,
         final=means @ final,
         variances=np.array(variances),
-        reached=within,
+        outside=outside,
         subspace=known.subspace,
+        ratios=np.array(own),
+        ratio_variances=np.array(ratio_variances),
+        covered=np.array([row[5] for row in rows]),
+        value=value,
+        clip=positive("clip", clip),
     )
+
+
+def _place(arms: Array, x: Array) -> int:
+    """Return the row of the chosen arm; of equal arms the first."""
+    return int(np.abs(arms - x).max(axis=1).argmin())
 
 
 def _knowledge(
@@ -134,20 +210,6 @@ def _knowledge(
         yield state, offered, model.theta / scale
 
 
-def _turning(m: Array, arms: Array, p: Array) -> tuple[Array, bool]:
-    """Return G^+ m, and whether m lies in the span of the arms with p > 0.
-
-    With the rows A = sqrt(p_a) x_a, G^+ = (A^T A)^+: by singular values of A, not of its square.
-    """
-    A = np.sqrt(p[p > 0])[:, None] * arms[p > 0]
-    _, sizes, turned = np.linalg.svd(A, full_matrices=False)
-    kept = turned[sizes > 1e-11 * sizes.max(initial=0.0)]
-    along = kept @ m
-    left = np.linalg.norm(m - along @ kept)
-    reached = bool(left <= OUTSIDE * max(np.linalg.norm(m), np.finfo(np.float64).tiny))
-    return (along / sizes[: len(kept)] ** 2) @ kept, reached
-
-
 def _scale(log: Logged) -> Array:
     """Return the root mean square of each feature over all that was offered; 1 for zeros."""
     squares, count = np.zeros(log.X.shape[1]), 0
@@ -158,10 +220,9 @@ def _scale(log: Logged) -> Array:
     return np.where(sizes > 0, sizes, 1.0)
 
 
-def _variance(offered: Offered, turn: Array, theta: Array, noise: float) -> float:
+def _variance(offered: Offered, h: Array, theta: Array, noise: float) -> float:
     """Return the variance of h r over the choice of the arm and the noise, where r = <x, theta>."""
     arms, p = offered.arms, offered.chances
-    h = arms @ turn
     means = h * (arms @ theta)
     return float(p @ means**2 - (p @ means) ** 2 + noise**2 * (p @ h**2))
 

@@ -13,7 +13,7 @@ from queue import SimpleQueue
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits.simulation.blas import single_threaded_blas
+from projbandits._blas import single_threaded_blas
 from projbandits.simulation.engines import batches, play
 from projbandits.simulation.pieces import Job, Pieces
 from projbandits.simulation.progress import Bar

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from projbandits._blas import single_threaded_blas
 from projbandits._checks import LARGEST_SEED, integer
 from projbandits._identity import UnknownIdentityError
 from projbandits.problems import Problem
 from projbandits.results import Result
 from projbandits.simulation import engines, executors
-from projbandits.simulation.blas import single_threaded_blas
 from projbandits.simulation.memory import check_memory
 from projbandits.simulation.progress import Bar, Progress
 from projbandits.simulation.records import Records, kept_pulls

@@ -2,7 +2,7 @@
 
 import threadpoolctl
 
-from projbandits.simulation.blas import single_threaded_blas
+from projbandits._blas import single_threaded_blas
 
 
 def test_overlapping_simulations_leave_the_threads_as_they_were() -> None:

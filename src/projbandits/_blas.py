@@ -1,4 +1,4 @@
-"""One thread for linear algebra in each thread that plays trials."""
+"""One thread for linear algebra where the matrices are small, or every core is busy already."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _limit: Any = None
 def single_threaded_blas() -> Iterator[None]:
     """Keep BLAS from starting threads of its own, until the last holder is done.
 
-    Trials already run on every core. If BLAS also starts a thread per core for each small
-    factorisation, they wait for each other: making a world in 200 dimensions then takes many times
-    as long as playing in it. The limit holds for the whole process, so overlapping simulations must
-    share it: each restoring what it found could leave the limit behind.
+    Where trials or pieces of a log already run on every core, threads that BLAS starts for each
+    small factorisation wait for each other: making a world in 200 dimensions then takes many times
+    as long as playing in it. And on a busy machine they wait for whoever else is at work. The limit
+    holds for the whole process, so overlapping holders must share it: each restoring what it found
+    could leave the limit behind.
     """
     global _holders, _limit
     with _lock:

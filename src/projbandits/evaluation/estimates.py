@@ -1,0 +1,144 @@
+"""The estimates of a policy's value by name: what each assumes, and the table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from projbandits._checks import Array
+from projbandits.evaluation.lackoffit import LackOfFit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LINEAR = "linear weights"
+LINEAR_DOUBLY = "linear weights, doubly robust"
+PLAIN = "arm by arm"
+NORMALISED = "arm by arm, self-normalised"
+CLIPPED = "arm by arm, clipped"
+DOUBLY = "arm by arm, doubly robust"
+MODEL = "model"
+NAMES = (LINEAR, LINEAR_DOUBLY, PLAIN, NORMALISED, CLIPPED, DOUBLY, MODEL)
+ON_MODEL = (LINEAR, LINEAR_DOUBLY, MODEL)
+"""Those that are wrong where returns are not linear in the features."""
+CLIP = 10.0
+"""The largest weight of the clipped estimate, unless another is asked for."""
+
+ASSUMES = {
+    LINEAR: "linear returns, propensities",
+    LINEAR_DOUBLY: "linear returns; propensities or theta-hat",
+    PLAIN: "propensities",
+    NORMALISED: "propensities",
+    CLIPPED: "propensities, little cut",
+    DOUBLY: "propensities; or linear returns",
+    MODEL: "linear returns",
+}
+NOT_IDENTIFIED = (
+    "not identified arm by arm: the projection of a return was never observed, only the linear "
+    "model tells it; ask for value='return'"
+)
+NO_CHANCES = "the log has the probability of the chosen arm only: give those of all arms"
+NO_PROPENSITY = "the log has no propensities"
+NO_OFFERS = "what was on offer, or the policy's probabilities of it, is unknown"
+
+
+class Found(NamedTuple):
+    """An estimate.
+
+    Parameters
+    ----------
+    value, half : float
+        The estimate and half of its interval.
+    effective : float
+        The effective number of decisions, (sum |h|)^2 / sum h^2 by the weights h.
+    reached : float
+        The share of decisions at which the log can tell.
+    note : str
+        What to know about it.
+    """
+
+    value: float = np.nan
+    half: float = np.nan
+    effective: float = np.nan
+    reached: float = np.nan
+    note: str = ""
+
+
+def table(found: Mapping[str, Found], n: int, fit: LackOfFit | None) -> pd.DataFrame:
+    """Return estimates as a table, those marked that rest on a model that does not hold."""
+    import pandas as pd
+
+    doubtful = fit is not None and fit.holds is False
+    return pd.DataFrame(
+        {
+            "value": {name: each.value for name, each in found.items()},
+            "low": {name: each.value - each.half for name, each in found.items()},
+            "high": {name: each.value + each.half for name, each in found.items()},
+            "decisions": dict.fromkeys(found, float(n)),
+            "effective": {name: each.effective for name, each in found.items()},
+            "reached": {name: each.reached for name, each in found.items()},
+            "assumes": {name: ASSUMES[name] for name in found},
+            "note": {
+                name: "; ".join(
+                    ["NOT TO BE TRUSTED: lack of fit"] * (doubtful and name in ON_MODEL)
+                    + [each.note] * bool(each.note)
+                )
+                for name, each in found.items()
+            },
+        }
+    )
+
+
+def words(value: str, estimates: pd.DataFrame, fit: LackOfFit | None, everything: bool) -> str:
+    """Return a table of estimates with what must be said of it."""
+    said = [
+        f"The {value} value of the policy at the decisions of the log, with 95 % intervals.",
+        "",
+        estimates[["value", "low", "high", "effective", "reached"]].to_string(na_rep=""),
+        "",
+    ]
+    said += [f"- {name}: {note}" for name, note in estimates["note"].items() if note]
+    if fit is not None:
+        said.append(fit.words)
+        if fit.holds is False:
+            said.append(
+                f"So {', '.join(ON_MODEL[:-1])} and {MODEL} are not to be trusted"
+                + (": look at the estimates arm by arm." if everything else ".")
+            )
+    if value == "projection" and not everything:
+        said.append(
+            "If arms have effects of their own beyond their features, this log identifies the "
+            "return value arm by arm, but the projection value only as far as those effects are "
+            "unrelated to the features."
+        )
+    return "\n".join(said)
+
+
+def effective(absolute: float, squares: float) -> float:
+    """Return the effective number of decisions of some weights."""
+    return absolute**2 / squares if squares > 0 else 0.0
+
+
+def turned(m: Array, arms: Array, p: Array) -> tuple[Array, Array]:
+    """Return G^+ m of each row, and what of m lies outside the span of the arms with p > 0.
+
+    With the rows A = sqrt(p_a) x_a, G^+ = (A^T A)^+: by singular values of A, not of its square.
+
+    Parameters
+    ----------
+    m : ndarray of shape (n, d)
+        Means of arms.
+    arms : ndarray of shape (K, d) or (n, K, d)
+        The arms on offer.
+    p : ndarray of shape (n, K) or (1, K)
+        How likely they were chosen.
+    """
+    A = np.sqrt(p)[..., None] * arms
+    _, sizes, rows = np.linalg.svd(A, full_matrices=False)
+    kept = sizes > 1e-11 * sizes.max(axis=-1, keepdims=True, initial=0.0)
+    along = np.where(kept, np.einsum("...kd,...d->...k", rows, m), 0.0)
+    inverse = np.where(kept, 1.0, 0.0) / np.where(kept, sizes, 1.0) ** 2
+    turn = np.einsum("...k,...kd->...d", along * inverse, rows)
+    return turn, m - np.einsum("...k,...kd->...d", along, rows)

@@ -1,0 +1,175 @@
+"""A first look at a log: sums by arm and fold, factors, and how likely each arm was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from projbandits._checks import Array
+from projbandits.evaluation.fitting import fold, merged
+from projbandits.evaluation.schema import SUM, Chunk
+
+FOLDS = 5
+"""A row is judged by a model of the other folds; row t is in fold t modulo this."""
+PENALTY = 0.1
+"""The ridge of theta-hat, on features in units of their root mean square."""
+
+
+@dataclass(eq=False)
+class Sums:
+    """The counts, means and sums of squared differences from them, by fold and by arm."""
+
+    n: Array
+    mean: Array
+    squares: Array
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> Sums:
+        """Return the sums of a chunk."""
+        size = len(chunk.arms)
+        rows = np.arange(chunk.first, chunk.first + len(chunk.reward))
+        key = (rows % FOLDS) * size + chunk.action
+        n = np.bincount(key, minlength=FOLDS * size).astype(np.float64)
+        mean = np.bincount(key, chunk.reward, minlength=FOLDS * size) / np.maximum(n, 1.0)
+        squares = np.bincount(key, (chunk.reward - mean[key]) ** 2, minlength=FOLDS * size)
+        shape = FOLDS, size
+        return cls(n.reshape(shape), mean.reshape(shape), squares.astype(float).reshape(shape))
+
+    def plus(self, other: Sums) -> Sums:
+        """Return the sums of both; arms that the other knows beside these are added."""
+        one, two = self._wide(other.n.shape[1]), other._wide(self.n.shape[1])
+        n = one.n + two.n
+        share = two.n / np.maximum(n, 1.0)
+        away = two.mean - one.mean
+        squares = one.squares + two.squares + away**2 * one.n * share
+        return Sums(n, one.mean + away * share, squares)
+
+    def _wide(self, size: int) -> Sums:
+        more = max(size - self.n.shape[1], 0)
+        return Sums(*(np.pad(x, ((0, 0), (0, more))) for x in (self.n, self.mean, self.squares)))
+
+    def factor(self, arms: Array, number: int) -> Array:
+        """Return the triangular factor of the rows in a fold."""
+        seen = self.n[number] > 0
+        d = arms.shape[1]
+        roots = np.sqrt(self.n[number, seen])
+        columns = [*(roots[:, None] * arms[: len(seen)][seen]).T, roots * self.mean[number, seen]]
+        rest = np.array([np.sqrt(self.squares[number].sum())])
+        return fold(fold(np.zeros((d + 1, d + 1)), columns), [*np.zeros((d, 1)), rest])
+
+    def total(self) -> tuple[Array, Array, float]:
+        """Return counts and means by arm, and the sum of squares within arms."""
+        whole = Sums(self.n[:1], self.mean[:1], self.squares[:1])
+        for f in range(1, FOLDS):
+            whole = whole.plus(Sums(*(x[f : f + 1] for x in (self.n, self.mean, self.squares))))
+        return whole.n[0], whole.mean[0], float(whole.squares.sum())
+
+
+@dataclass(eq=False)
+class Look:
+    """What a first look at some rows shows.
+
+    Parameters
+    ----------
+    rows : int
+        How many there are.
+    sums : Sums or None
+        By arm; None where arms are not numbered throughout.
+    factors : list of ndarray or None
+        By fold, where there are no sums.
+    chances : ndarray of shape (K,) or None
+        The propensity of each arm, nan if it was not chosen; None if that varied.
+    stated : ndarray of shape (K,) or None
+        The probabilities that the log states for all arms; None if they varied, or it states none.
+    states : bool
+        Whether it states them.
+    """
+
+    rows: int
+    sums: Sums | None
+    factors: list[Array] | None
+    chances: Array | None
+    stated: Array | None = None
+    states: bool = False
+
+    def by_fold(self, arms: Array | None) -> list[Array]:
+        """Return the triangular factor of the rows in each fold."""
+        if self.sums is None or arms is None:
+            return self.factors or []
+        return [self.sums.factor(arms, number) for number in range(FOLDS)]
+
+    def plus(self, other: Look) -> Look:
+        """Return what both show."""
+        sums = factors = chances = None
+        if self.sums is not None and other.sums is not None:
+            sums = self.sums.plus(other.sums)
+        if self.factors is not None and other.factors is not None:
+            pairs = zip(self.factors, other.factors, strict=True)
+            factors = [fold(one, list(two.T)) for one, two in pairs]
+        if self.chances is not None and other.chances is not None:
+            both = self.chances, other.chances
+            if len(both[0]) == len(both[1]):
+                differ = np.isfinite(both[0]) & np.isfinite(both[1]) & (both[0] != both[1])
+                chances = None if differ.any() else np.where(np.isnan(both[0]), both[1], both[0])
+        stated = None
+        if self.stated is not None and other.stated is not None:
+            stated = self.stated if (self.stated == other.stated).all() else None
+        return Look(self.rows + other.rows, sums, factors, chances, stated, self.states)
+
+
+def look(chunk: Chunk, numbered: bool) -> Look:
+    """Look at a chunk."""
+    if not numbered:
+        d = chunk.arms.shape[1]
+        X = chunk.arms[chunk.action]
+        of = (chunk.first + np.arange(len(X))) % FOLDS
+        factors = [
+            fold(np.zeros((d + 1, d + 1)), [*X[of == f].T, chunk.reward[of == f]])
+            for f in range(FOLDS)
+        ]
+        return Look(len(X), None, factors, None)
+    chances = None
+    if chunk.propensity is not None and chunk.offered is None:
+        chances = np.full(len(chunk.arms), np.nan)
+        chances[chunk.action] = chunk.propensity
+        if (chances[chunk.action] != chunk.propensity).any():
+            chances = None
+    stated = None
+    if chunk.chances is not None and chunk.offered is None and len(chunk.chances):
+        same = bool((chunk.chances == chunk.chances[0]).all())
+        stated = chunk.chances[0] if same else None
+    states = chunk.chances is not None
+    return Look(len(chunk.reward), Sums.of(chunk), None, chances, stated, states)
+
+
+def fixed(seen: Look) -> Array | None:
+    """Return the probabilities of all arms if they never varied and are all known."""
+    if seen.stated is not None:
+        return seen.stated
+    if seen.chances is None or not abs(seen.chances.sum() - 1) <= SUM:
+        return None
+    return seen.chances
+
+
+def theta(factor: Array, n: float) -> Array:
+    """Return theta-hat by a ridge on features in units of their root mean square."""
+    from projbandits.ridge import Ridge
+
+    d = len(factor) - 1
+    sizes = np.linalg.norm(factor[:, :d], axis=0) / np.sqrt(max(n, 1.0))
+    scale = np.where(sizes > 0, sizes, 1.0)
+    scaled = factor / np.append(scale, 1.0)
+    found: Array = Ridge(PENALTY, int(n), scaled).theta / scale
+    return found
+
+
+def cross_fitted(factors: list[Array], n: int) -> tuple[Array, Array]:
+    """Return the factor of all folds, and for each fold theta-hat from the others."""
+    d = len(factors[0]) - 1
+    thetas: Any = [
+        theta(merged(factors[:f] + factors[f + 1 :], d), n * (FOLDS - 1) / FOLDS)
+        for f in range(FOLDS)
+    ]
+    return merged(factors, d), np.array(thetas)

@@ -1,0 +1,147 @@
+"""Whether the linear model holds in a log.
+
+Where arms repeat, what their returns vary by among themselves is noise whatever the model is (pure
+error), and what the means of the arms miss the model by is compared with it: an F test. Where no
+arm repeats, a flexible model (gradient boosting) is compared with the linear one on rows that
+neither was fitted to.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import fdtrc
+
+from projbandits._checks import Array
+from projbandits.statistics import normal_quantile
+
+LEVEL = 0.01
+"""How often a linear world is found to lack fit, where arms repeat."""
+MOST = 100_000
+"""How many rows a flexible model is fitted to."""
+FOLDS = 5
+FEWEST = 50
+"""With fewer rows a flexible model says nothing."""
+
+
+@dataclass(frozen=True)
+class LackOfFit:
+    """Whether returns are linear in the features.
+
+    Parameters
+    ----------
+    holds : bool or None
+        Whether the linear model may be kept; None if the log cannot tell.
+    method : str
+        "pure error", "gradient boosting", or "none".
+    statistic, p_value : float
+        F and its p-value; or by how many standard errors the flexible model predicts better.
+    words : str
+        The same as a sentence.
+    """
+
+    holds: bool | None
+    method: str
+    statistic: float
+    p_value: float
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+
+def unknown(why: str) -> LackOfFit:
+    """Return that the log cannot tell."""
+    words = f"Whether the linear model holds cannot be told from this log: {why}."
+    return LackOfFit(None, "none", math.nan, math.nan, words)
+
+
+def pure_error(arms: Array, counts: Array, means: Array, squares: float) -> LackOfFit:
+    """Test the means of repeated arms against the linear model.
+
+    Parameters
+    ----------
+    arms : ndarray of shape (K, d)
+        The distinct arms that were chosen.
+    counts, means : ndarray of shape (K,)
+        How often, and with which mean return.
+    squares : float
+        The sum of squared differences of returns from the means of their arms.
+    """
+    roots = np.sqrt(counts)
+    scale = np.abs(arms).max(axis=0, initial=0.0)
+    X = roots[:, None] * arms / np.where(scale > 0, scale, 1.0)
+    left, sizes, _ = np.linalg.svd(X, full_matrices=False)
+    left = left[:, sizes > 1e-10 * sizes.max(initial=0.0)]
+    y = roots * means
+    missed = float(((y - left @ (left.T @ y)) ** 2).sum())
+    between, within = len(arms) - left.shape[1], float(counts.sum()) - len(arms)
+    if between <= 0:
+        return unknown("there are as many features as arms, so every mean fits")
+    if within <= 0:
+        return unknown("no arm was chosen twice")
+    if squares <= 0:
+        F = 0.0 if missed <= 1e-18 * float(y @ y) else math.inf
+    else:
+        F = (missed / between) / (squares / within)
+    p = float(fdtrc(between, within, F)) if math.isfinite(F) else 0.0
+    holds = p >= LEVEL
+    said = (
+        "No lack of fit was found: the arms' mean returns agree with the linear model"
+        if holds
+        else "The linear model does not hold: the arms' mean returns differ from it by more than "
+        "noise explains"
+    )
+    words = f"{said} (pure-error F = {F:.3g} on {between} and {within:.0f}, p = {p:.2g})."
+    return LackOfFit(holds, "pure error", F, p, words)
+
+
+def repeated(X: Array, rewards: Array) -> LackOfFit | None:
+    """Test rows of which some have the same arm; None if none have."""
+    arms, at = np.unique(X, axis=0, return_inverse=True)
+    if len(arms) == len(X):
+        return None
+    at = at.reshape(-1)
+    counts = np.bincount(at).astype(np.float64)
+    means = np.bincount(at, rewards) / counts
+    return pure_error(arms, counts, means, float(((rewards - means[at]) ** 2).sum()))
+
+
+def held_out(X: Array, rewards: Array) -> LackOfFit:
+    """Compare gradient boosting with the linear model on rows that neither has seen."""
+    if len(X) < FEWEST:
+        return unknown(f"no arm was chosen twice, and {len(X)} rows are too few to compare models")
+    try:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "where no arm repeats, the linear model is compared with gradient boosting, which "
+            "needs scikit-learn: run pip install 'projbandits[sklearn]'"
+        ) from error
+    X, rewards = X[:MOST], rewards[:MOST]
+    folds: NDArray[np.int64] = np.arange(len(X)) % FOLDS
+    gains, lost = np.empty(len(X)), 0.0
+    for fold in range(FOLDS):
+        rest, out = folds != fold, folds == fold
+        theta = np.linalg.lstsq(X[rest], rewards[rest], rcond=None)[0]
+        linear = rewards[out] - X[out] @ theta
+        lost += float(linear @ linear)
+        # What is left of the linear fit is all that it has to find.
+        boosted = HistGradientBoostingRegressor(max_iter=60, random_state=0)
+        boosted.fit(X[rest], rewards[rest] - X[rest] @ theta)
+        gains[out] = linear**2 - (linear - boosted.predict(X[out])) ** 2
+    standard = gains.std(ddof=1) / math.sqrt(len(gains))
+    exact = lost <= 1e-18 * float(rewards @ rewards)  # only round-off is left to find
+    z = float(gains.mean() / standard) if standard > 0 and not exact else 0.0
+    p = 0.5 * math.erfc(z / math.sqrt(2))
+    holds = z < normal_quantile(1 - 2 * LEVEL)
+    said = (
+        "No lack of fit was found: gradient boosting predicts no better than the linear model"
+        if holds
+        else "The linear model does not hold: gradient boosting predicts better"
+    )
+    words = f"{said} (on rows that neither had seen, by {z:.2g} standard errors)."
+    return LackOfFit(holds, "gradient boosting", z, p, words)

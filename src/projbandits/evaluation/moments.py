@@ -1,0 +1,211 @@
+"""Sums over the rows of a log from which all estimates of a policy's value are made.
+
+What a row adds to an estimate is a + b r: r is its return, and a and b follow from the arm, the
+propensity and the policy. Rows in which these are the same are one cell, of which the count, the
+sum of returns and the sum of their squares are enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from projbandits._checks import Array
+from projbandits.evaluation.estimates import turned
+from projbandits.evaluation.grouping import FOLDS, Sums
+from projbandits.evaluation.policies import Chances
+from projbandits.evaluation.schema import Chunk, Ints
+
+PARTS = ("linear", "linear_doubly", "plain", "weight", "clipped", "doubly")
+OUTSIDE = 1e-6
+"""m_t counts as out of reach if more than this share of its length is."""
+ROOM = 4_000_000
+"""About how many numbers are turned at a time."""
+
+
+class Cells(NamedTuple):
+    """Rows, or groups of rows, of a log."""
+
+    chunk: Chunk
+    fold: Ints
+    size: Array
+    total: Array
+    squares: Array
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> Cells:
+        """Return the rows of a chunk, each for itself."""
+        n = len(chunk.reward)
+        rows = (chunk.first + np.arange(n)) % FOLDS
+        return cls(chunk, rows, np.ones(n), chunk.reward, chunk.reward**2)
+
+    @classmethod
+    def grouped(cls, arms: Array, sums: Sums, chances: Array) -> Cells:
+        """Return the rows of a log in which each arm had the same propensity throughout."""
+        of, action = np.nonzero(sums.n)
+        n, mean = sums.n[of, action], sums.mean[of, action]
+        squares = sums.squares[of, action] + n * mean**2
+        chunk = Chunk(0, arms, action, mean, chances[action])
+        return cls(chunk, of, n, n * mean, squares)
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What all rows are judged by.
+
+    Parameters
+    ----------
+    wanted : ndarray of shape (d, d)
+        The projection onto what counts.
+    thetas : ndarray of shape (FOLDS, d)
+        For each fold, theta-hat from the others.
+    theta : ndarray of shape (d,)
+        theta-hat by least squares from all rows.
+    chances : ndarray of shape (1, K) or None
+        How likely each arm was chosen throughout, if that is known.
+    seen : ndarray of shape (K,) or None
+        Whether each arm was ever chosen, where arms are numbered.
+    clip : float
+        The largest weight of the clipped estimate.
+    """
+
+    wanted: Array
+    thetas: Array
+    theta: Array
+    chances: Array | None
+    seen: Array | None
+    clip: float
+
+
+@dataclass(eq=False)
+class Moments:
+    """Sums over rows; k estimates for each policy."""
+
+    n: float
+    first: Array
+    second: Array
+    sides: Array
+    m: Array
+    spread: Array
+
+    def plus(self, other: Moments) -> Moments:
+        """Return the sums over the rows of both."""
+        return Moments(
+            self.n + other.n,
+            self.first + other.first,
+            self.second + other.second,
+            self.sides + other.sides,
+            self.m + other.m,
+            self.spread + other.spread,
+        )
+
+
+SIDES = ("h", "h2", "reached", "w", "w2", "covered", "cut")
+
+
+def moments(cells: Cells, policies: Sequence[Chances], setting: Setting) -> Moments:
+    """Return the sums over some rows, for policies side by side."""
+    blocks = [_block(cells, each, setting) for each in policies]
+    a = np.concatenate([block[0] for block in blocks], axis=1)
+    b = np.concatenate([block[1] for block in blocks], axis=1)
+    n, r, r2 = cells.size, cells.total, cells.squares
+    cross = (a * r[:, None]).T @ b
+    X = cells.chunk.arms[cells.chunk.action]
+    fitted = X @ setting.theta
+    lost = r2 - 2 * fitted * r + n * fitted**2
+    return Moments(
+        float(n.sum()),
+        n @ a + r @ b,
+        (a * n[:, None]).T @ a + cross + cross.T + (b * r2[:, None]).T @ b,
+        np.array([block[2] for block in blocks]),
+        np.array([block[3] for block in blocks]),
+        (X * np.maximum(lost, 0.0)[:, None]).T @ X,
+    )
+
+
+def _block(cells: Cells, pi: Chances, setting: Setting) -> tuple[Array, Array, Array, Array]:
+    """Return a and b of each estimate, sums over the weights, and the sum of m_t."""
+    chunk, n = cells.chunk, cells.size
+    X = chunk.arms[chunk.action]
+    a, b = np.zeros((len(n), len(PARTS))), np.zeros((len(n), len(PARTS)))
+    sides = dict.fromkeys(SIDES, np.nan)
+    total = np.full(X.shape[1], np.nan)
+    thetas = setting.thetas[cells.fold]
+    explained = np.einsum("ij,ij->i", X, thetas)
+    raw = None
+    if pi.all is not None and chunk.complete:
+        raw = _mean(chunk, pi.all)
+        m = raw @ setting.wanted
+        total = n @ np.broadcast_to(m, X.shape)
+        p = setting.chances if chunk.chances is None else chunk.chances
+        if p is not None:
+            turn, outside = _turns(m, chunk, p)
+            h = np.einsum("ij,ij->i", X, np.broadcast_to(turn, X.shape))
+            b[:, 0] = b[:, 1] = h
+            a[:, 1] = np.einsum("ij,ij->i", np.broadcast_to(m, X.shape), thetas) - h * explained
+            far = np.linalg.norm(outside, axis=1) > OUTSIDE * np.linalg.norm(m, axis=1)
+            sides["reached"] = float(n @ np.broadcast_to(~far, n.shape))
+            sides["h"], sides["h2"] = float(n @ np.abs(h)), float(n @ h**2)
+        else:
+            a[:, :2] = np.nan
+    else:
+        a[:, :2] = np.nan
+    if chunk.propensity is None:
+        a[:, 2:] = np.nan
+    else:
+        w = pi.chosen / chunk.propensity
+        b[:, 2] = w
+        a[:, 3] = w
+        b[:, 4] = np.clip(w, -setting.clip, setting.clip)
+        sides["w"], sides["w2"] = float(n @ np.abs(w)), float(n @ w**2)
+        sides["cut"] = float(n @ (np.abs(w) > setting.clip))
+        if raw is None:
+            a[:, 5] = np.nan
+        else:
+            b[:, 5] = w
+            of_all = np.einsum("ij,ij->i", np.broadcast_to(raw, X.shape), thetas)
+            a[:, 5] = of_all - w * explained
+            sides["covered"] = float(n @ np.broadcast_to(_covered(chunk, pi, setting), n.shape))
+    return a, b, np.array([sides[name] for name in SIDES]), total
+
+
+def _mean(chunk: Chunk, chances: Array) -> Array:
+    """Return the mean of x under a policy, a row for each row or one for all."""
+    if chunk.offered is None:
+        return chances @ chunk.arms
+    means: Array = np.einsum("nm,nmd->nd", chances, chunk.arms[chunk.offered])
+    return means
+
+
+def _turns(m: Array, chunk: Chunk, p: Array) -> tuple[Array, Array]:
+    if len(p) == 1:
+        return turned(m, chunk.arms, p)
+    d, width = m.shape[1], p.shape[1]
+    step = max(ROOM // (d * width), 1)
+    m = np.broadcast_to(m, (len(p), d))
+    parts = []
+    for start in range(0, len(p), step):
+        some = slice(start, start + step)
+        arms = chunk.arms if chunk.offered is None else chunk.arms[chunk.offered[some]]
+        parts.append(turned(m[some], arms, p[some]))
+    turn, outside = zip(*parts, strict=True)
+    return np.concatenate(turn), np.concatenate(outside)
+
+
+def _covered(chunk: Chunk, pi: Chances, setting: Setting) -> Array:
+    """Return how much of the policy lies on arms that the log can have."""
+    assert pi.all is not None
+    p = setting.chances if chunk.chances is None else chunk.chances
+    size = np.abs(pi.all)
+    if p is not None:
+        there = (size * (p > 0)).sum(axis=1)
+    elif setting.seen is not None:
+        seen = setting.seen if chunk.offered is None else setting.seen[chunk.offered]
+        there = (size * seen).sum(axis=1)
+    else:
+        return np.full(1, np.nan)
+    whole = size.sum(axis=1)
+    return np.asarray(np.where(whole > 0, there / np.where(whole > 0, whole, 1.0), 1.0))

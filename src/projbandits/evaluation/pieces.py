@@ -1,0 +1,179 @@
+"""Where the rows of a log come from: tables at hand, Parquet and CSV files, read piece by piece."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from projbandits._columns import Columns
+
+BATCH = 65_536
+"""How many rows of a table are looked at together."""
+
+
+class Piece(Protocol):
+    """Some rows of a log that are read on their own, here or on another machine."""
+
+    @property
+    def first(self) -> int:
+        """The number of its first row."""
+        ...
+
+    def tables(self, columns: Sequence[str]) -> Iterator[tuple[int, Columns]]:
+        """Yield the number of the first row and some rows, with these columns."""
+        ...
+
+
+class Source(Protocol):
+    """All rows of a log."""
+
+    names: tuple[str, ...]
+    rows: int | None
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the pieces in order."""
+        ...
+
+
+@dataclass(frozen=True)
+class TablePiece:
+    """Rows of a table at hand."""
+
+    first: int
+    table: Any
+
+    def tables(self, columns: Sequence[str]) -> Iterator[tuple[int, Columns]]:
+        """Yield all rows at once."""
+        yield self.first, Columns("log", self.table)
+
+
+@dataclass(frozen=True)
+class ParquetPiece:
+    """A group of rows of a Parquet file."""
+
+    first: int
+    path: str
+    group: int
+
+    def tables(self, columns: Sequence[str]) -> Iterator[tuple[int, Columns]]:
+        """Yield the rows in batches: a group may be larger than memory."""
+        import pyarrow as pa
+        from pyarrow import parquet as pq
+
+        first = self.first
+        with pq.ParquetFile(self.path) as file:
+            for batch in file.iter_batches(
+                BATCH, row_groups=[self.group], columns=[*columns], use_threads=False
+            ):
+                yield first, Columns("log", pa.Table.from_batches([batch]))
+                first += batch.num_rows
+
+
+class Table:
+    """A table of pandas, polars or Arrow, a dict of columns or a list of dicts."""
+
+    def __init__(self, table: Any) -> None:
+        columns = Columns("log", table)
+        self.names = columns.names
+        self.rows: int | None = len(columns)
+        self._table = table
+        self._cut = _cutter(table)
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield slices, not copies, where the library can."""
+        assert self.rows is not None
+        for first in range(0, self.rows, BATCH):
+            yield TablePiece(first, self._cut(first, min(first + BATCH, self.rows)))
+
+
+class Parquet:
+    """A Parquet file, or all Parquet files of a folder in the order of their names."""
+
+    def __init__(self, path: Path) -> None:
+        from pyarrow import parquet as pq
+
+        files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+        if not files:
+            raise ValueError(f"log must have Parquet files, the folder {str(path)!r} has none")
+        self._pieces: list[ParquetPiece] = []
+        self.names: tuple[str, ...] = ()
+        first = 0
+        for file in files:
+            try:
+                metadata = pq.read_metadata(file)
+                names = tuple(pq.read_schema(file).names)
+            except (OSError, ValueError) as error:
+                raise ValueError(f"log must be Parquet, {str(file)!r} is not: {error}") from error
+            if self.names and not {*self.names} <= {*names}:
+                missing = sorted({*self.names} - {*names})
+                raise ValueError(f"log must have the columns {missing} in {str(file)!r} too")
+            self.names = self.names or names
+            for group in range(metadata.num_row_groups):
+                self._pieces.append(ParquetPiece(first, str(file), group))
+                first += metadata.row_group(group).num_rows
+        self.rows: int | None = first
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the groups of rows."""
+        yield from self._pieces
+
+
+class Csv:
+    """A CSV file with a header, read in blocks one after the other."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with self._open() as reader:
+            self.names = tuple(reader.schema.names)
+        self.rows: int | None = None
+
+    def _open(self) -> Any:
+        import pyarrow as pa
+        from pyarrow import csv
+
+        try:
+            return csv.open_csv(self._path, read_options=csv.ReadOptions(block_size=1 << 23))
+        except pa.ArrowException as error:
+            raise ValueError(f"log must be CSV, {str(self._path)!r} is not: {error}") from error
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the blocks."""
+        import pyarrow as pa
+
+        first = 0
+        with self._open() as reader:
+            while True:
+                try:
+                    batch = reader.read_next_batch()
+                except StopIteration:
+                    return
+                except pa.ArrowException as error:
+                    raise ValueError(
+                        f"log must hold values of one kind in each column, {str(self._path)!r} "
+                        f"does not after row {first - 1}: {error}"
+                    ) from error
+                yield TablePiece(first, pa.Table.from_batches([batch]))
+                first += batch.num_rows
+
+
+def source(table: Any) -> Source:
+    """Return where the rows of a log come from."""
+    if not isinstance(table, str | os.PathLike):
+        return Table(table)
+    path = Path(table)
+    if not path.exists():
+        raise FileNotFoundError(f"log must be a table, a file or a folder, {str(path)!r} is none")
+    return Csv(path) if ".csv" in path.suffixes else Parquet(path)
+
+
+def _cutter(table: Any) -> Callable[[int, int], Any]:
+    if hasattr(table, "iloc"):
+        return lambda start, stop: table.iloc[start:stop]
+    if hasattr(table, "slice"):
+        return lambda start, stop: table.slice(start, stop - start)
+    if isinstance(table, dict):
+        return lambda start, stop: {name: values[start:stop] for name, values in table.items()}
+    return lambda start, stop: table[start:stop]

@@ -1,0 +1,279 @@
+"""What the columns of a log mean, and rows checked against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projbandits._cached import cached_property
+from projbandits._checks import Array, did_you_mean, real_array, short
+from projbandits._columns import Columns
+from projbandits._tables import MISSING
+from projbandits.arms import FiniteArms
+
+Ints = NDArray[np.int64]
+SUM = 1e-6
+"""How far probabilities may be from adding up to one."""
+
+
+class Chunk(NamedTuple):
+    """Some rows of a log, checked.
+
+    Parameters
+    ----------
+    first : int
+        The number of the first row.
+    arms : ndarray of shape (K, d)
+        Vectors of arms.
+    action : ndarray of shape (n,)
+        The row of the chosen arm in `arms`.
+    reward, propensity : ndarray of shape (n,)
+        What it returned, and how likely it was chosen; propensities may be None.
+    chances : ndarray of shape (n, K) or (1, K), or None
+        How likely each arm was chosen: of all arms, or of those in `offered`.
+    offered : ndarray of shape (n, m) or None
+        The rows in `arms` of what was on offer, -1 where there was less; None if all arms were.
+    position : ndarray of shape (n,)
+        The place of the chosen arm among those on offer.
+    context : dict
+        Columns that describe each row.
+    columns : dict
+        Columns that hold the probabilities of a policy.
+    time : ndarray or None
+        When the rows happened.
+    complete : bool
+        Whether it is known what was on offer.
+    """
+
+    first: int
+    arms: Array
+    action: Ints
+    reward: Array
+    propensity: Array | None
+    chances: Array | None = None
+    offered: Ints | None = None
+    position: Ints | None = None
+    context: Mapping[str, NDArray[Any]] = {}
+    columns: Mapping[str, Array] = {}
+    time: NDArray[Any] | None = None
+    complete: bool = True
+
+    @property
+    def place(self) -> Ints:
+        """The place of the chosen arm among those on offer."""
+        return self.action if self.position is None else self.position
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """The arms that a log speaks of, by their labels."""
+
+    labels: NDArray[Any]
+    vectors: Array
+    columns: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, arms: Any, action: str, features: Sequence[str] | None) -> Catalogue:
+        """Return a catalogue: an array, a table with labels in its column `action` or its index."""
+        if isinstance(arms, FiniteArms):
+            return cls(np.arange(arms.size), arms.vectors, arms.columns)
+        if isinstance(arms, np.ndarray):
+            vectors = real_array("arms", arms, ndim=2)
+            return cls(np.arange(len(vectors)), vectors, None)
+        table = Columns("arms", arms)
+        if action in table.names:
+            labels = table.values(action)
+        else:
+            labels = np.asarray(arms.index) if hasattr(arms, "iloc") else np.arange(len(table))
+        names = [name for name in table.names if name != action] if features is None else features
+        vectors = np.column_stack([table.numbers(name) for name in names])
+        bad = np.argwhere(~np.isfinite(vectors))
+        if len(bad):
+            row, column = bad[0]
+            raise ValueError(
+                f"arms must be finite, got {vectors[row, column]} in row {row}, column "
+                f"{names[column]!r}: drop or fill such entries"
+            )
+        seen = dict[Any, int]()
+        for row, label in enumerate(labels.tolist()):
+            if seen.setdefault(label, row) != row:
+                raise ValueError(
+                    f"arms must have distinct labels, got {label!r} in the rows {seen[label]} and "
+                    f"{row} of {action!r}"
+                )
+        return cls(labels, vectors, tuple(names))
+
+    @cached_property
+    def _index(self) -> Any:
+        import pandas as pd
+
+        return pd.Index(self.labels)
+
+    @cached_property
+    def _counted(self) -> bool:
+        whole = self.labels.dtype.kind in "iu"
+        return whole and bool((self.labels == np.arange(len(self.labels))).all())
+
+    def rows(self, values: NDArray[Any], column: str, first: int) -> Ints:
+        """Return the row of each label, or raise and name the one that is not there."""
+        size = len(self.labels)
+        if self._counted and values.dtype.kind in "iu":
+            found = values.astype(np.int64, copy=False)
+            wrong = (found < 0) | (found >= size)
+        else:
+            found = np.asarray(self._index.get_indexer(values), dtype=np.int64)
+            wrong = found < 0
+        if wrong.any():
+            row = int(wrong.argmax())
+            value = values[row]
+            raise ValueError(
+                f"log must name an arm of the catalogue, got {short(_plain(value))} in row "
+                f"{first + row}, column {column!r}{did_you_mean(value, self.labels[:1000])}"
+            )
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """Which columns of a table are what."""
+
+    reward: str
+    action: str | None = None
+    propensity: str | tuple[str, ...] | None = None
+    features: tuple[str, ...] | None = None
+    context: tuple[str, ...] = ()
+    id: str | None = None
+    time: str | None = None
+    catalogue: Catalogue | None = None
+    extra: tuple[str, ...] = ()
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns to read."""
+        own = (self.action, self.reward, self.id, self.time)
+        chances = (self.propensity,) if isinstance(self.propensity, str) else self.propensity or ()
+        features = () if self.catalogue is not None else self.features or ()
+        wanted = (*own, *chances, *features, *self.context, *self.extra)
+        return tuple(dict.fromkeys(name for name in wanted if name is not None))
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raise unless a table has the columns."""
+        for name in self.needed:
+            if name not in names:
+                raise ValueError(
+                    f"log must have a column {name!r}, it is missing{did_you_mean(name, names)}"
+                )
+
+    def read(self, first: int, table: Columns) -> Chunk:
+        """Return rows of a table, checked."""
+        rewards = self._numbers(table, self.reward, first)
+        n = len(rewards)
+        if self.catalogue is not None and self.action is not None:
+            arms = self.catalogue.vectors
+            action = self.catalogue.rows(table.values(self.action), self.action, first)
+        else:
+            features = self.features or ()
+            arms = np.column_stack([self._numbers(table, name, first) for name in features])
+            action = np.arange(n)
+        propensity, chances = self._propensities(table, first, action, len(arms))
+        return Chunk(
+            first,
+            arms,
+            action,
+            rewards,
+            propensity,
+            chances,
+            context={name: table.values(name) for name in self.context},
+            columns={name: _stacked(table, name, first) for name in self.extra},
+            time=None if self.time is None else table.values(self.time),
+            complete=self.catalogue is not None,
+        )
+
+    def _propensities(
+        self, table: Columns, first: int, action: Ints, size: int
+    ) -> tuple[Array | None, Array | None]:
+        if self.propensity is None:
+            return None, None
+        name, chances = str(self.propensity), None
+        if isinstance(self.propensity, str):
+            propensity = _stacked(table, self.propensity, first)
+            if propensity.ndim == 2:
+                chances = propensity
+        else:
+            chances = np.column_stack([self._numbers(table, c, first) for c in self.propensity])
+        if chances is not None:
+            if chances.shape[1] != size:
+                raise ValueError(
+                    f"log must have a probability for each of the {size} arms, got "
+                    f"{chances.shape[1]} in row {first}, column {name!r}"
+                )
+            off = np.abs(chances.sum(axis=1) - 1) > SUM
+            if off.any() or (chances < 0).any():
+                row = int((off | (chances < 0).any(axis=1)).argmax())
+                raise ValueError(
+                    "log must have probabilities that are not negative and add up to one, got "
+                    f"{short(chances[row].tolist())} in row {first + row}, column {name!r}"
+                )
+            propensity = chances[np.arange(len(action)), action]
+        wrong = ~((propensity > 0) & (propensity <= 1 + SUM))
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise ValueError(
+                f"log must have propensities above 0 and at most 1, got {propensity[row]} in row "
+                f"{first + row}, column {name!r}: what was chosen had a probability"
+            )
+        return propensity, chances
+
+    def _numbers(self, table: Columns, name: str, first: int) -> Array:
+        return finite(table, name, first)
+
+
+def finite(table: Columns, name: str, first: int) -> Array:
+    """Return a column of finite numbers, or raise and name the row."""
+    values = table.values(name)
+    if values.dtype.kind not in "biuf":
+        values = np.array([_number(v, first + i, name) for i, v in enumerate(values.tolist())])
+    numbers = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(np.add.reduce(numbers)) and not np.isfinite(numbers).all():
+        row = int((~np.isfinite(numbers)).argmax())
+        raise ValueError(
+            f"log must hold finite numbers, got {numbers[row]} in row {first + row}, column "
+            f"{name!r}: drop or fill such rows"
+        )
+    return numbers
+
+
+def _stacked(table: Columns, name: str, first: int) -> Array:
+    """Return a column of numbers, or of vectors of one length as a matrix."""
+    values = table.values(name)
+    if values.dtype.kind != "O" or not len(values) or np.ndim(values[0]) == 0:
+        return finite(table, name, first)
+    length = len(values[0])
+    for i, each in enumerate(values):
+        if np.shape(each) != (length,):
+            raise ValueError(
+                f"log must hold vectors of {length} numbers in column {name!r}, got "
+                f"{short(each)} in row {first + i}"
+            )
+    return np.array([np.asarray(each, dtype=np.float64) for each in values])
+
+
+def _number(value: Any, row: int, column: str) -> float:
+    if type(value).__name__ in MISSING:
+        return float("nan")
+    if not isinstance(value, str | bytes) and np.ndim(value) == 0:
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            pass
+    raise TypeError(
+        f"log must hold numbers, got {short(_plain(value))} in row {row}, column {column!r}"
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
