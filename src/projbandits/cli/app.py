@@ -12,6 +12,7 @@ from projbandits.cli import stopping
 from projbandits.cli.asking import list_names, theory
 from projbandits.cli.ledgers import ledger_app
 from projbandits.cli.reproducing import reproduce
+from projbandits.cli.serving import serve, token_app
 from projbandits.cli.simulating import compare, simulate
 from projbandits.cli.telling import in_one_line
 
@@ -69,3 +70,5 @@ app.command()(compare)
 app.command()(theory)
 app.command("list")(list_names)
 app.add_typer(ledger_app, name="ledger")
+app.command()(serve)
+app.add_typer(token_app, name="token")

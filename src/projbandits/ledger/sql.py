@@ -60,6 +60,7 @@ class SqlStore:
         schema.prepare(self.database)
         self._glance()
         self._committer: Committer[Work, int] = Committer(self._commit)
+        self.flushes = 0  # transactions of this process
 
     def names(self) -> list[str]:
         """Return the names of the ledgers, sorted."""
@@ -149,6 +150,7 @@ class SqlStore:
         """Commit in one transaction; if the connection is lost, find out whether it was."""
         before: dict[int, Written] = {}
         done = self.database.insist(lambda: self._try(works, before))
+        self.flushes += 1
         outcomes: dict[int, list[int | Exception]] = {}
         for work in works:
             number = work.ledger.number
