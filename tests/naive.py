@@ -285,3 +285,34 @@ def asymptotic_constant(X: Array, P: Array, theta: Array, sd: float) -> float:
     ]
     problem = cvxpy.Problem(cvxpy.Minimize(gaps[others] @ pulls), constraints)
     return float(problem.solve(solver=cvxpy.CLARABEL))
+
+
+def with_item_effects(
+    history: list[tuple[str, Array, float]],
+    names: list[str],
+    on_offer: list[str],
+    X: Array,
+    aims: Array,
+    weights: Array,
+    penalty: float,
+    ratio: float,
+    noise: float,
+) -> tuple[Array, Array, Array]:
+    """What is believed of items by a weighted ridge with one more column for each of them.
+
+    Returns the means of what is wanted of those on offer, its covariance, and that with what they
+    return.
+    """
+    scale = math.sqrt(ratio * penalty)  # so that the column's effect has variance tau^2
+
+    def row(label: str, x: Array) -> Array:
+        return np.append(x, scale * (np.array(names) == label))
+
+    rows = np.array([row(label, x) for label, x, _ in history])
+    returns = np.array([r for _, _, r in history])
+    V = penalty * np.eye(rows.shape[1]) + rows.T @ (weights[:, None] * rows)
+    coefficients = np.linalg.solve(V, rows.T @ (weights * returns))
+    wanted = np.array([row(label, a) for label, a in zip(on_offer, aims, strict=True)])
+    returned = np.array([row(label, x) for label, x in zip(on_offer, X, strict=True)])
+    covariance = noise**2 * np.linalg.inv(V)
+    return wanted @ coefficients, wanted @ covariance @ wanted.T, wanted @ covariance @ returned.T

@@ -65,6 +65,7 @@ def attack(seed: int) -> str | None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.filterwarnings("ignore", message="the arms offered so far cannot identify")
+            warnings.filterwarnings("ignore", message="column .* has entries of about")
             wrong = _run(rng, strategy, names, offers, told)
     except ValueError as error:
         named = any(repr(name) in str(error) for name in names)

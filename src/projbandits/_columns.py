@@ -58,7 +58,7 @@ class Columns:
                         f"{self._length} in others"
                     )
             self._get = columns.__getitem__
-        elif _is_records(table):
+        elif is_records(table):
             self.names = tuple(dict.fromkeys(str(key) for row in table for key in row))
             self._length = len(table)
             self._get = lambda column: _entries([row.get(column) for row in table])
@@ -141,7 +141,8 @@ class Columns:
         return number
 
 
-def _is_records(table: Any) -> bool:
+def is_records(table: Any) -> bool:
+    """Tell whether a table is a list of dicts."""
     return (
         isinstance(table, Sequence)
         and not isinstance(table, str | bytes)

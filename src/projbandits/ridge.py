@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.linalg.lapack import dgeqrf, dtrtri
 
 from projbandits._cached import cached_property
-from projbandits._checks import Array, integer, positive, real_array, real_vector
+from projbandits._checks import Array, integer, positive, real, real_array, real_vector
 
 CANCELLED = 0.01
 """A difference of whole numbers that is below this may be only round-off."""
@@ -38,6 +38,8 @@ class Ridge:
         t, the number of observations.
     factor : ndarray of shape (d + 1, d + 1)
         [R, z], and below it what the estimate cannot explain.
+    forgotten : float
+        How much of the n observations was forgotten: the weight that they have lost.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class Ridge:
     penalty: float
     n: int
     factor: Array
+    forgotten: float = 0.0
 
     @classmethod
     def prior(cls, d: int, penalty: float = 1.0) -> Ridge:
@@ -64,13 +67,18 @@ class Ridge:
         """The number of features."""
         return len(self.factor) - 1
 
+    @property
+    def weight(self) -> float:
+        """The weight of all observations: n, but for what was forgotten."""
+        return self.n - self.forgotten
+
     @cached_property
     def _posterior(self) -> tuple[Array, Array, float]:
         """Q = L^-1 with L^T L = V, L theta-hat, and the root of `residual`."""
         d = self.d
         rows = _penalty_rows(d, self.penalty).copy(order="F")
         rows[: d + 1] = self.factor
-        L = _triangle(rows)
+        L = triangle(rows)
         Q, _ = dtrtri(L[:d, :d])
         return Q, L[:d, d], float(L[d, d])
 
@@ -121,7 +129,7 @@ class Ridge:
         >>> round(ridge.noise, 6)
         1.414214
         """
-        if self.n == 0:
+        if self.weight <= 0.0:
             return math.nan
         return math.sqrt(self.residual / self.free)
 
@@ -166,7 +174,9 @@ class Ridge:
         '2e-19'
         """
         Q, _, _ = self._posterior
-        free = self.n - self.d + self.penalty * float(np.vdot(Q, Q))  # tr V^-1 = |Q|^2
+        free = self.weight - self.d + self.penalty * float(np.vdot(Q, Q))  # tr V^-1 = |Q|^2
+        if self.forgotten:
+            return max(free, LEAST_FREE)
         if free >= CANCELLED or self.n >= self.d:
             return free
         seen = np.linalg.svd(self.factor[:-1, :-1], compute_uv=False)[: self.n]
@@ -191,7 +201,7 @@ class Ridge:
         row[-1] = observed
         if not math.isfinite(row.dot(row)) and not np.isfinite(row).all():  # the first is quicker
             raise ValueError(f"x and observed must be finite, got {features} and {observed}")
-        return Ridge(self.penalty, self.n + 1, _triangle(stacked))
+        return Ridge(self.penalty, self.n + 1, triangle(stacked), self.forgotten)
 
     def update_many(self, X: npt.ArrayLike, observed: npt.ArrayLike) -> Ridge:
         """Return the estimate after a batch of observations, one per row of X."""
@@ -209,18 +219,37 @@ class Ridge:
             )
         if other.d != self.d:
             raise ValueError(f"merging needs equal dimensions, got {self.d} and {other.d}")
-        return self._with(other.factor, other.n)
+        return self._with(other.factor, other.n, other.forgotten)
 
-    def __reduce__(self) -> tuple[type[Ridge], tuple[float, int, Array]]:
-        return Ridge, (self.penalty, self.n, self.factor)  # without what is cached
+    def decayed(self, by: float) -> Ridge:
+        """Return the estimate when every observation has `by` times its weight.
 
-    def _with(self, rows: Array, n: int) -> Ridge:
+        The penalty keeps its weight, so what is forgotten returns to what was believed first.
+
+        Examples
+        --------
+        >>> from projbandits.ridge import Ridge
+        >>> ridge = Ridge.prior(d=1).update([1.0], 4.0)
+        >>> [float(r.theta.round(6)[0]) for r in (ridge, ridge.decayed(0.5), ridge.decayed(0.0))]
+        [2.0, 1.333333, 0.0]
+        """
+        by = real("by", by)
+        if not 0.0 <= by <= 1.0:
+            raise ValueError(f"by must be from 0 to 1, got {by}")
+        forgotten = self.n - by * self.weight
+        return Ridge(self.penalty, self.n, math.sqrt(by) * self.factor, forgotten)
+
+    def __reduce__(self) -> tuple[type[Ridge], tuple[float, int, Array, float]]:
+        return Ridge, (self.penalty, self.n, self.factor, self.forgotten)  # without what is cached
+
+    def _with(self, rows: Array, n: int, forgotten: float = 0.0) -> Ridge:
         """Return the estimate with more rows [x, r], or with a factor of them, folded in."""
         d = self.d
         stacked = np.empty((d + 1 + len(rows), d + 1), order="F")
         stacked[: d + 1] = self.factor
         stacked[d + 1 :] = rows
-        return Ridge(self.penalty, self.n + n, _triangle(stacked))
+        forgotten = self.forgotten + forgotten
+        return Ridge(self.penalty, self.n + n, triangle(stacked), forgotten)
 
     def projected(self, projection: Array, X: Array) -> tuple[Array, Array]:
         """Return <P_U x, P_U theta-hat> for x or each row of X, and its standard error.
@@ -252,7 +281,7 @@ class Ridge:
         return np.sqrt(squares)
 
 
-def _triangle(rows: Array) -> Array:
+def triangle(rows: Array) -> Array:
     """Return the upper triangular factor of a matrix with at least as many rows as columns."""
     qr, _, _, _ = dgeqrf(rows, overwrite_a=True)
     n = rows.shape[1]

@@ -107,7 +107,9 @@ class Subspace:
         return cls(np.eye(d)[:, kept])
 
     @classmethod
-    def without(cls, names: str | Iterable[str], columns: Iterable[str]) -> Subspace:
+    def without(
+        cls, names: str | Iterable[str], columns: Iterable[str], *, prefix: str | None = None
+    ) -> Subspace:
         """Return the subspace of all columns but the protected ones.
 
         Parameters
@@ -116,6 +118,10 @@ class Subspace:
             The protected columns.
         columns : iterable of str
             All columns, in the order of the arms' features; `df.columns` will do.
+        prefix : str, optional
+            What stands between a protected name and the level in columns made of it: with "_",
+            country stands for country_fr, country_de and all others that begin with country_, as
+            `pd.get_dummies` calls them.
 
         Examples
         --------
@@ -123,6 +129,9 @@ class Subspace:
         >>> U = pb.Subspace.without(["race"], columns=["price", "race", "length"])
         >>> U.project([9.0, 1.0, 7.0])
         array([9., 0., 7.])
+        >>> columns = ["price", "country_de", "country_fr"]
+        >>> pb.Subspace.without("country", columns=columns, prefix="_").project([9.0, 0.0, 1.0])
+        array([9., 0., 0.])
         """
         for name, value in (("names", names), ("columns", columns)):
             if not isinstance(value, Iterable):
@@ -132,12 +141,17 @@ class Subspace:
         if twice:
             raise ValueError(f"columns must be distinct, got {twice[0]!r} more than once")
         protected = {names} if isinstance(names, str) else set(names)
-        for name in sorted(protected, key=str):
-            if name not in known:
+        descendants = {
+            name: [column for column in known if _descends(column, name, prefix)]
+            for name in sorted(protected, key=str)
+        }
+        for name, found in descendants.items():
+            if name not in known and not found:
                 raise ValueError(
-                    f"names must be among the columns, got {name!r}{did_you_mean(name, known)}"
+                    f"names must be among the columns, got {name!r}{_hint(name, known)}"
                 )
-        kept = [i for i, name in enumerate(known) if name not in protected]
+        made = {column for found in descendants.values() for column in found}
+        kept = [i for i, name in enumerate(known) if name not in protected | made]
         if not kept:
             raise ValueError(
                 "names must leave at least one column to decide on, got all of them: "
@@ -278,3 +292,19 @@ class Subspace:
 
     def __repr__(self) -> str:
         return f"Subspace(dim={self.dim}, ambient={self.ambient})"
+
+
+def _descends(column: Any, name: Any, prefix: str | None) -> bool:
+    return prefix is not None and str(column).startswith(f"{name}{prefix}")
+
+
+def _hint(name: Any, columns: Sequence[Any]) -> str:
+    """Return what may have been meant by a name: columns made of it, or one spelt like it."""
+    for prefix in ("_", "=", ".", ":"):
+        made = [column for column in columns if _descends(column, name, prefix)]
+        if made:
+            return (
+                f", but {made!r} begin with it: to protect all of them, pass prefix={prefix!r}, or "
+                "let pb.Features encode the column"
+            )
+    return did_you_mean(name, columns)

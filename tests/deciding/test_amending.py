@@ -156,7 +156,7 @@ def test_a_change_that_cannot_be_is_refused() -> None:
     decider.tell(decider.ask(np.eye(3)), 1.0)
     before = fingerprint(decider)
     for change, error, message in (
-        ({}, ValueError, "subspace or strategy must be given"),
+        ({}, ValueError, "subspace, strategy or half_life must be given"),
         ({"strategy": pb.REGRET()}, ValueError, "log=True or store="),
         ({"subspace": pb.Subspace.coordinates([0], d=2)}, ValueError, "of 3 features, as before"),
         ({"subspace": 3}, TypeError, "subspace must be a Subspace"),

@@ -21,7 +21,7 @@ from projbandits.ledger.happened import Decided
 from tests import crafted_parts
 from tests.crafted import cases, refused, saved, sign, unpacked, write
 
-SAMPLE = 60
+SAMPLE = 120
 
 MUST: list[tuple[str, Any]] = [
     ("strategy", {"class": "__init__", "fields": {}}),

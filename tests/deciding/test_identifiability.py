@@ -53,8 +53,10 @@ def test_history_that_cannot_tell_is_warned_of_in_spite_of_rounding() -> None:
 
 def test_the_warning_goes_by_what_varies_and_not_by_units() -> None:
     table = pd.DataFrame({"age": [1, 2, 3], "price": [1e9, 2e9, 1e9], "size": [1e-6, 0, 0]})
-    pb.Decider(subspace=NAMED, seed=0).ask(table)
+    with pytest.warns(UserWarning, match="column 'size' has entries of about 1e-06") as caught:
+        pb.Decider(subspace=NAMED, seed=0).ask(table)
+    assert len(caught) == 1
     with pytest.warns(UserWarning, match="the direction 1 size lies outside"):
         pb.Decider(subspace=NAMED, seed=0).ask(table.assign(size=0))
     with pytest.warns(UserWarning, match="the direction 1 price lies outside"):
-        pb.Decider(subspace=NAMED, seed=0).ask(table.assign(price=0))
+        pb.Decider(subspace=NAMED, seed=0).ask(table.assign(price=0, size=[1, 0, 0]))

@@ -19,7 +19,7 @@ def test_rows_have_the_numbers_of_their_first_coming(
     collide: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if collide:  # all rows have one of two hashes
-        monkeypatch.setattr(Catalogue, "_hashes", lambda _, X: [int(x[0] > 0) for x in X])
+        monkeypatch.setattr(Catalogue, "_hashes", lambda _, X, names: [int(x[0] > 0) for x in X])
     rng = np.random.default_rng(0)
     pool = rng.integers(-3, 4, size=(200, 3)).astype(float)
     catalogue, naive = Catalogue(3), dict[bytes, int]()
@@ -50,7 +50,7 @@ def test_numbers_take_as_little_room_as_they_can() -> None:
 def test_an_extension_that_was_interrupted_is_completed_by_the_same_again() -> None:
     catalogue, X = Catalogue(2), np.arange(20.0).reshape(10, 2)
 
-    def interrupted(vectors: object) -> list[int]:
+    def interrupted(vectors: object, labels: object = None) -> list[int]:
         found = Catalogue._hashes(catalogue, X)
         catalogue._found.update({found[0]: 0, found[1]: 1})  # and then a signal struck
         raise KeyboardInterrupt

@@ -13,6 +13,7 @@ from projbandits.ledger.happened import (
     Amended,
     Believed,
     Changed,
+    Decayed,
     Decided,
     Described,
     Event,
@@ -48,6 +49,13 @@ EVENTS: list[Event] = [
     Merged("other", 7.0, ("a", "b"), ("a",), X[:1], R[:1], ("other",)),
     Merged("other", 7.0, (), (), X[:0], R[:0], ("other", "third"), 5, 4, np.eye(4)),
     Believed(8.0, 9, 10, np.eye(4), ("a",)),
+    Decayed(9.0, 0.25),
+    Opened("k", 1.0, 0, None, "mine", X.T, None, None, '{"format": 1}', (60.0, "seconds")),
+    Offered(7, X, ("film", "17")),
+    Learnt("history", 2.0, X, R, ("film", "film")),
+    dataclasses.replace(BASE, arm=X[0], label="film", context='{"segment": "ä"}'),
+    Changed(6.0, half_life=()),
+    Changed(6.0, half_life=(500.0, "decisions")),
 ]
 
 

@@ -49,7 +49,7 @@ def naive(ledger: MemoryLedger, upto: int) -> Ridge:
     first = entries[0].event
     strategy: Any = first
     basis = strategy.subspace
-    for position, event, arm, _ in entries:
+    for position, event, arm, *_ in entries:
         if isinstance(event, Told | Amended):
             places.setdefault(event.id, position)
             force[event.id], arms[event.id] = event.reward, arm
@@ -62,7 +62,7 @@ def naive(ledger: MemoryLedger, upto: int) -> Ridge:
     P = basis @ basis.T if learner.learns_on == "projection" else np.eye(3)
     at = {places[id]: id for id, reward in force.items() if reward is not None}
     ridge = Ridge.prior(3, learner.ridge)
-    for position, event, _, _ in entries:
+    for position, event, *_ in entries:
         if isinstance(event, Learnt):
             ridge = ridge.update_many(event.X @ P, event.rewards)
         elif position in at:

@@ -191,7 +191,7 @@ def _case(decision: Decision) -> Case | None:
     if grounds is None or not isinstance(grounds.arms, FiniteArms) or decision.index is None:
         return None
     aim = grounds.strategy.aim(grounds.state)
-    scores = grounds.arms.scores(aim)
+    scores = grounds.arms.scores(aim) + grounds.own
     chosen = grounds.position(decision.index)
     return Case(grounds, grounds.arms, aim, scores, chosen, int(scores.argmax()))
 
@@ -212,7 +212,8 @@ def _seen(
     """
     arms, (strategy, state) = case.arms, case.grounds[:2]
     changed = Offer(protected.swapped(arms.vectors, pool.drawn(rng, arms.size)), arms.columns)
-    before, after = case.scores, changed.scores(case.aim)
+    own = case.grounds.own
+    before, after = case.scores, changed.scores(case.aim) + own
     longest = max(_longest(arms.vectors), _longest(changed.vectors))
     rounding = ROUNDING * longest * float(np.linalg.norm(state.ridge.theta))
     size = max(float(np.abs([before, after]).max()), np.finfo(np.float64).tiny)
@@ -220,7 +221,7 @@ def _seen(
     p, q = (probabilities(strategy, state, a) for a in (arms, changed))
     shift = np.nan if p is None or q is None else float(np.abs(p - q).sum() / 2)
     guess = before[int(after.argmax())] < before.max() - rounding
-    returns, wants = (arms.vectors @ np.column_stack([theta, aim])).T
+    returns, wants = (arms.vectors @ np.column_stack([theta, aim])).T + own
     wanted = returns[int(wants.argmax())]
     best, chosen = returns[case.guess], returns[case.chosen]
     lost = float(returns.max() - wanted), float(wanted - best), float(best - chosen)

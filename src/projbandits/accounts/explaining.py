@@ -14,12 +14,13 @@ from projbandits.deciding import offers
 from projbandits.deciding.decision import Decision, Grounds
 from projbandits.deciding.probabilities import probabilities
 from projbandits.ledger.fold import Known
+from projbandits.ledger.labels import read_label
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-OWN = ("counted", "ignored", "probability", "chosen")
+OWN = ("counted", "ignored", "effect", "probability", "chosen")
 """What an explanation's table has beside the features."""
 
 
@@ -32,10 +33,11 @@ class Explanation:
     reason : str
         Best guess or exploration, and with which probability.
     table : DataFrame
-        A row for each arm on offer: its features, `counted` and `ignored`, the two parts of its
-        estimated return, the `probability` with which it would be chosen, and whether it was
-        `chosen`. Where a feature has one of these names, features are called x[...]. Of an
-        infinite set, only the chosen arm and the best guess have rows.
+        A row for each arm on offer, by its name if it has one: its features, `counted` and
+        `ignored`, the two parts of its estimated return, the `probability` with which it would be
+        chosen, and whether it was `chosen`. Where the strategy has arm_effects, an arm's own
+        `effect` is in `counted`. Where a feature has one of these names, features are called
+        x[...]. Of an infinite set, only the chosen arm and the best guess have rows.
     """
 
     reason: str
@@ -57,6 +59,8 @@ def explain(known: Known, decision: Decision, arms: Any) -> Explanation:
         )
     if arms is not None:
         penalty = known.state.ridge.penalty
+        if known.features is not None:
+            arms = known.features.transform(arms, decision.context)
         offered, _ = offers.read("arms", arms, known.subspace, known.columns, penalty)
         grounds = grounds._replace(arms=_left(decision, grounds, offered))
     if grounds.arms is None:
@@ -66,13 +70,18 @@ def explain(known: Known, decision: Decision, arms: Any) -> Explanation:
             "offer again, as explain(decision, arms=...)"
         )
     X, labels, chosen, best, stated = _rows(decision, grounds, grounds.arms)
-    counted = np.einsum("ij,j->i", X, grounds.strategy.aim(grounds.state))
-    total = np.einsum("ij,j->i", X, grounds.state.ridge.theta)
+    state = grounds.state
+    theta = (state.ridge if state.effects is None else state.effects).theta
+    linear = np.einsum("ij,j->i", X, grounds.strategy.aim(state))
+    ignored = np.einsum("ij,j->i", X, theta) - linear
+    counted = linear + grounds.own
     names = feature_names(grounds.columns, X.shape[1])
     if set(names) & set(OWN):
         names = [f"x[{name}]" for name in names]
     table = pd.DataFrame(X, columns=list(names), index=pd.Index(labels, name="arm"))
-    table["counted"], table["ignored"] = counted, total - counted
+    table["counted"], table["ignored"] = counted, ignored
+    if state.effects is not None:
+        table["effect"] = grounds.own
     table["probability"] = stated
     table["chosen"] = np.arange(len(X)) == chosen
     return Explanation(_reason(decision, grounds, counted, labels, chosen, best), table)
@@ -92,8 +101,10 @@ def _left(decision: Decision, grounds: Grounds, offered: DecisionSet) -> Decisio
         raise wrong
     if offered.size <= max(grounds.taken, default=-1):
         raise wrong
-    left = offers.Offer(offered.vectors, grounds.columns).without(grounds.taken)[0]
     kept = grounds.arms
+    named = getattr(kept, "labels", None)
+    left = offers.Offer(offered.vectors, grounds.columns).without(grounds.taken)[0]
+    left.labels = named
     if isinstance(kept, FiniteArms) and not np.array_equal(left.vectors, kept.vectors):
         raise wrong
     return left
@@ -103,7 +114,7 @@ def _rows(
     decision: Decision, grounds: Grounds, arms: DecisionSet
 ) -> tuple[Array, list[Any], int, int, Any]:
     """Return the arms to show and their labels, choice and best guess, and probabilities."""
-    best = arms.best(grounds.strategy.aim(grounds.state))
+    best = grounds.strategy.greedy(grounds.state, arms)
     if not isinstance(arms, FiniteArms) or decision.index is None or best.index is None:
         X = np.array([decision.arm, best.x])
         same = bool((decision.arm == best.x).all())
@@ -114,7 +125,9 @@ def _rows(
     if stated is None:
         stated = np.full(arms.size, np.nan)
         stated[chosen] = decision.propensity
-    return arms.vectors, rows.tolist(), chosen, best.index, stated
+    named = getattr(arms, "labels", None)
+    labels = rows.tolist() if named is None else [*map(read_label, named)]
+    return arms.vectors, labels, chosen, best.index, stated
 
 
 def _reason(
@@ -129,7 +142,9 @@ def _reason(
         if np.isnan(decision.propensity)
         else f"it had probability {decision.propensity:.4g}"
     )
-    if not grounds.strategy.aim(grounds.state).any() or (finite and len(set(counted)) == 1):
+    told = grounds.state.ridge.weight > 0.0
+    known = grounds.strategy.aim(grounds.state).any() or (finite and told and bool(counted.any()))
+    if not known or (finite and len(set(counted)) == 1):
         tie = f"all estimates of {what} tie at {counted[chosen]:.4g}"
         kind = (
             f"best guess: {tie}, and {mine} comes first"

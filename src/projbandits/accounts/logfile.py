@@ -25,6 +25,7 @@ from projbandits.deciding.limits import LARGEST_ENTRY, check_estimate, check_rew
 from projbandits.deciding.offers import Offer
 from projbandits.deciding.readings import Account
 from projbandits.ledger.fold import Known
+from projbandits.ledger.labels import read_label
 from projbandits.ledger.protocol import CHUNK
 from projbandits.ridge import Ridge
 
@@ -54,7 +55,15 @@ COLUMNS = {
 }
 """What a log has beside its features, x[...]."""
 
-LATER = {"known": "count", "told_at": "count", "meta": "text", "ledger": "text"}
+LATER = {
+    "known": "count",
+    "told_at": "count",
+    "meta": "text",
+    "forgotten": "number",
+    "label": "text",
+    "context": "text",
+    "ledger": "text",
+}
 """What logs of earlier versions lack."""
 
 
@@ -178,6 +187,8 @@ def _completed(frame: pd.DataFrame) -> pd.DataFrame:
     for name, kind in LATER.items():
         if kind == "count" and name not in frame:
             frame[name] = -1
+        elif kind == "number" and name not in frame:
+            frame[name] = 0.0
         elif kind == "text":
             given = [*frame[name]] if name in frame else [None] * len(frame)
             texts = [text if isinstance(text, str) else None for text in given]
@@ -196,8 +207,8 @@ def _account(x: Array, row: dict[Any, Any], known: Known) -> Account:
     d, penalty, offered = len(x), known.state.ridge.penalty, row["offered"]
     steps = known.state.step - 1
     factor = np.asarray(row["belief"], dtype=np.float64).reshape(d + 1, d + 1)
-    ridge = Ridge(penalty, int(row["observations"]), factor)
-    if ridge.n > MOST:
+    ridge = Ridge(penalty, int(row["observations"]), factor, float(row["forgotten"]))
+    if ridge.n > MOST or not 0.0 <= ridge.forgotten <= max(ridge.n, 0):
         raise ValueError(f"decision {row['id']!r} has no sound observations")
     check_estimate(factor, ridge.n, penalty)
     # Sets that are infinite are not in the log.
@@ -219,9 +230,10 @@ def _account(x: Array, row: dict[Any, Any], known: Known) -> Account:
         row["standard_error"],
         int(row["step"]),
         row["asked"].timestamp(),
-        None,
+        None if row["label"] is None else read_label(row["label"]),
         row["meta"],
         grounds,
+        row["context"],
     )
     check_sound(decision, LARGEST_ENTRY * math.sqrt(penalty), steps)
     after, reward, told = int(row["told_after"]), row["reward"], np.nan

@@ -13,6 +13,7 @@ from projbandits.deciding.decision import Decision, Grounds
 from projbandits.deciding.probabilities import probabilities
 from projbandits.deciding.readings import Account
 from projbandits.ledger.fold import Known, learns_plainly
+from projbandits.ledger.labels import write_label
 from projbandits.strategies import LinearStrategy
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ def frame(accounts: Sequence[Account], known: Known) -> pd.DataFrame:
             "known": _counts(account.known for account in accounts),
             "told_at": _counts(account.place for account in accounts),
             "meta": pd.Series([decision.note for decision in decisions], dtype=object),
+            "forgotten": [0.0 if g is None else g.state.ridge.forgotten for g in grounds],
+            "label": pd.Series([_label(decision) for decision in decisions], dtype=object),
+            "context": pd.Series([decision.around for decision in decisions], dtype=object),
             "ledger": pd.Series([known.key] * len(decisions), dtype=object),
         }
     )
@@ -90,6 +94,10 @@ def renamed(table: pd.DataFrame, known: Known) -> pd.DataFrame:
     """Return a table with the features' names of now: it may be from before they had any."""
     before = [name for name in table.columns if name.startswith("x[")]
     return table.rename(columns=dict(zip(before, feature_columns(known), strict=True)))
+
+
+def _label(decision: Decision) -> str | None:
+    return None if decision.label is None else write_label(decision.label)
 
 
 def _finite(grounds: Grounds | None) -> FiniteArms | None:

@@ -78,7 +78,7 @@ def check_promises(
     last = ledger.last()
     tally = _Tally()
     for chunk in ledger.read(ledger.base, last):
-        for position, event, _, _ in chunk:
+        for position, event, *_ in chunk:
             tally.add(position, event)
         progress(chunk[-1].position, 2 * last)
     known = advanced(ledger, None, last, given)

@@ -123,6 +123,11 @@ class Accounted(Recorded):
             reader, ledger, known = self._logged(), self._ledger, self._now()
             if not isinstance(ledger, MemoryLedger):
                 raise ValueError("a store keeps the log itself, there is nothing to spill: export")
+            if known.state.effects is not None:
+                raise ValueError(
+                    f"{known.strategy!r} believes something of every item, which a file of "
+                    "decisions does not hold: export the log, or keep it in a store"
+                )
             if target.exists():
                 raise ValueError(f"path must be a new file, {str(path)!r} exists already")
             pieces = (

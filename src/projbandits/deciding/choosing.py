@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,11 +12,12 @@ from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.deciding.decision import Decision, Grounds
 from projbandits.deciding.offers import Offer
 from projbandits.ledger.describing import set_key, set_text
-from projbandits.ledger.fold import Known
-from projbandits.ledger.happened import Decided, Described, Event, Offered, Rows
+from projbandits.ledger.fold import Known, aged
+from projbandits.ledger.happened import Decided, Described, Event, Rows
+from projbandits.ledger.labels import read_label
 from projbandits.ledger.protocol import Conflict, Ledger
 from projbandits.ledger.randomness import Streams
-from projbandits.strategies import Choice
+from projbandits.strategies import Choice, State
 
 
 class Asked(NamedTuple):
@@ -31,8 +33,8 @@ class Asked(NamedTuple):
         The names of the features.
     ids : sequence of str
         The ids of the decisions to be made.
-    meta : str or None
-        What the caller noted, as JSON.
+    meta, context : str or None
+        What the caller noted, and the columns that came with the call, as JSON.
     """
 
     arms: DecisionSet
@@ -40,6 +42,7 @@ class Asked(NamedTuple):
     columns: tuple[str, ...] | None
     ids: Sequence[str]
     meta: str | None
+    context: str | None = None
 
 
 class Numbered(NamedTuple):
@@ -70,8 +73,8 @@ def numbered(ledger: Ledger, arms: DecisionSet) -> Numbered:
         return NOT_KEPT
     if isinstance(arms, Offer):
         size = len(catalogue)
-        rows, new = catalogue.numbered(arms.vectors)
-        return Numbered([Offered(size, new)] if len(new) else [], rows, None, size)
+        rows, new = catalogue.named(arms.vectors, arms.labels)
+        return Numbered([] if new is None else [new], rows, None, size)
     text = set_text(arms)
     if text is None:
         return Numbered([])
@@ -96,19 +99,20 @@ def choose(
 ) -> tuple[list[Decided], list[Decision]]:
     """Return the decisions of a call, as events and for the caller; nothing is changed."""
     events, decisions, taken = list[Decided](), list[Decision](), list[int]()
-    state, strategy = known.state, known.strategy
+    strategy, first = known.strategy, known.state.step
+    labels = asked.arms.labels if isinstance(asked.arms, Offer) else None
     for slot, id in enumerate(asked.ids):
-        if slot:
-            state = state._replace(step=state.step + 1)
-        choice, left = chosen(known, asked.arms, taken, streams, session, draw + slot, state.step)
-        before, index, now = tuple(taken), choice.index, time.time()
+        now = time.time()
+        at = session, draw + slot, first + slot
+        choice, state, left = chosen(known, asked.arms, taken, streams, *at, now)
+        before, index = tuple(taken), choice.index
         if index is not None:
             taken.append(index)
         x = choice.arm.x.copy()
         x.flags.writeable = False  # it is learnt from when the outcome comes
-        value, error = state.ridge.projected(state.projection, x)
-        estimate, standard_error = float(value), float(error)
         grounds = Grounds(strategy, state, left if asked.kept else None, before, asked.columns)
+        estimate, standard_error = _estimate(grounds, x, index)
+        label = None if labels is None or index is None else labels[index]
         events.append(
             Decided(
                 id,
@@ -125,8 +129,9 @@ def choose(
                 before,
                 x if numbers.rows is None else None,
                 numbers.key,
-                None,
+                label,
                 asked.meta,
+                asked.context,
             )
         )
         decisions.append(
@@ -139,9 +144,10 @@ def choose(
                 standard_error,
                 state.step,
                 now,
-                None,
+                None if label is None else read_label(label),
                 asked.meta,
                 grounds,
+                asked.context,
             )
         )
     return events, decisions
@@ -155,22 +161,52 @@ def chosen(
     session: int,
     draw: int,
     step: int,
-) -> tuple[Choice, DecisionSet]:
-    """Return a choice among the arms that are left, and those arms.
+    now: float,
+) -> tuple[Choice, State, DecisionSet]:
+    """Return a choice among the arms that are left, what it rests on, and those arms.
 
-    The choice's index is a row of all that was offered.
+    The choice's index is a row of all that was offered. `now` is the time of the decision, until
+    which outcomes lose weight.
     """
     left, rows = arms, None
     if taken and isinstance(arms, Offer):
         left, rows = arms.without(taken)
-    state = known.state
-    if state.step != step:
-        state = state._replace(step=step)
+    state = state_at(known, left, step, now)
     choice = known.strategy.select(state, left, streams.at(session, draw))
     if rows is not None and choice.index is not None:
         index = int(rows[choice.index])
         choice = Choice(type(choice.arm)(choice.arm.x, index), choice.probability)
-    return choice, left
+    return choice, state, left
+
+
+def state_at(known: Known, arms: DecisionSet | None, step: int, now: float) -> State:
+    """Return what a strategy knows when it decides: at this step and time, of these arms."""
+    state = known.state
+    if known.half_life:
+        state = aged(known, now)
+    if state.step != step:
+        state = state._replace(step=step)
+    if state.effects is None:
+        return state
+    labels = arms.labels if isinstance(arms, Offer) else None
+    if labels is None:
+        # Without names, or where the offer was not kept: items that nobody has seen yet.
+        labels = () if arms is None else ("",) * int(arms.size)
+    return state._replace(effects=state.effects.among(labels))
+
+
+def _estimate(grounds: Grounds, x: Array, index: int | None) -> tuple[float, float]:
+    """Return the projection reward of the chosen arm, its effect included, and the error."""
+    state = grounds.state
+    value, error = state.ridge.projected(state.projection, x)
+    if state.effects is None or index is None:
+        return float(value), float(error)
+    wanted = x @ state.projection
+    learnt = grounds.strategy.learnt(state, x)
+    moments = state.effects.at(grounds.position(index)).moments_at(learnt[None], wanted[None])
+    variance = moments.target[0] @ moments.covariance @ moments.target[0] + moments.own[0]
+    unknown = state.ridge.weight <= 0.0
+    return float(moments.mean[0]), math.nan if unknown else math.sqrt(variance)
 
 
 def repeated(ledger: Ledger, ids: Sequence[str], arms: DecisionSet) -> list[Decision]:

@@ -15,12 +15,14 @@ from projbandits._checks import LARGEST_SEED, integer
 from projbandits.deciding import reports
 from projbandits.deciding.ask import Asking
 from projbandits.deciding.decision import Decision
-from projbandits.deciding.eligibility import check_subspace, check_suits
+from projbandits.deciding.eligibility import check_features, check_suits
 from projbandits.deciding.stores import named_ledger
+from projbandits.features import Features
 from projbandits.ledger.describing import strategy_fields
 from projbandits.ledger.fold import carries, changed, opened
 from projbandits.ledger.happened import Changed, Opened
 from projbandits.ledger.in_memory import MemoryLedger
+from projbandits.ledger.labels import Label
 from projbandits.ledger.protocol import Ledger, Store
 from projbandits.ledger.randomness import new_session
 from projbandits.strategies import EIIDS, LinearStrategy
@@ -43,8 +45,15 @@ class Decider(Asking):
     ----------
     strategy : LinearStrategy, optional
         Who decides.
-    subspace : Subspace
-        The part of the features that counts.
+    subspace : Subspace, optional
+        The part of the features that counts; by default that of `features`.
+    features : Features, optional
+        How raw columns become features. `ask` and `learn` then take tables of raw columns, and
+        `context`.
+    half_life : float, str or timedelta, optional
+        After how many decisions, or how much time (``"60d"``), an outcome has half of its weight,
+        counted from when it was told. The penalty keeps its weight. By default nothing is
+        forgotten.
     seed : int, optional
         Where its randomness comes from; fresh by default.
     log : bool
@@ -75,17 +84,21 @@ class Decider(Asking):
         self,
         strategy: LinearStrategy | None = None,
         *,
-        subspace: Subspace,
+        subspace: Subspace | None = None,
+        features: Features | None = None,
+        half_life: float | str | timedelta | None = None,
         seed: int | None = None,
         log: bool = False,
         store: str | Store | None = None,
         name: str | None = None,
     ) -> None:
         strategy = check_suits(DEFAULT if strategy is None else strategy)
-        subspace = check_subspace(subspace)
+        subspace = check_features(features, subspace)
         if seed is not None:
             seed = integer("seed", seed, least=0, most=LARGEST_SEED)
         names = subspace.names and tuple(map(str, subspace.names))
+        if features is not None:
+            names = features.names
         first = Opened(
             key=secrets.token_hex(16),
             time=time.time(),
@@ -95,6 +108,8 @@ class Decider(Asking):
             subspace=subspace.basis,
             names=names,
             columns=names,
+            features=None if features is None else features.to_json(),
+            half_life=reports.half_life(half_life),
         )
         if store is None:
             if name is not None:
@@ -111,10 +126,14 @@ class Decider(Asking):
         self._start(ledger, None, [strategy], session=new_session())
         P, Q = subspace.matrix, self._known.subspace.matrix
         same = P.shape == Q.shape and np.abs(P - Q).max() <= 1e-9
+        before = self._known.features
+        same &= first.features == (None if before is None else before.to_json())
+        same &= first.half_life == self._known.half_life
         if not same or repr(strategy) != repr(self._known.strategy):
             raise ValueError(
-                f"name must be that of a new decider, or of one with the same strategy and "
-                f"subspace, {name!r} has {self._known.strategy!r} on {self._known.subspace!r}: "
+                "name must be that of a new decider, or of one with the same strategy, subspace, "
+                f"features and half-life, {name!r} has {self._known.strategy!r} on "
+                f"{self._known.subspace!r} with half_life={self.half_life}: "
                 "take part with Decider.open(store, name), and change it with change(...)"
             )
 
@@ -194,7 +213,15 @@ class Decider(Asking):
         self._append([reports.expired(id, now, reward) for id in ids])
         return ids
 
-    def learn(self, features: Any, rewards: npt.ArrayLike, *, id: str | None = None) -> None:
+    def learn(
+        self,
+        features: Any,
+        rewards: npt.ArrayLike,
+        *,
+        context: Any = None,
+        ids: Iterable[Label] | None = None,
+        id: str | None = None,
+    ) -> None:
         """Learn from history that was not decided here, one observation per row.
 
         It changes the belief, not the number of decisions made.
@@ -202,18 +229,24 @@ class Decider(Asking):
         Parameters
         ----------
         features : array of shape (n, d) or DataFrame
-            The arms; columns are matched by name.
+            The arms; columns are matched by name. A decider with `features` takes raw columns,
+            those of the context among them or apart.
         rewards : array of shape (n,)
             What they brought.
+        context : dict or table, optional
+            The columns of the context: one value for all rows, or one for each.
+        ids : sequence of str or int, optional
+            Whose returns they are, for a strategy with `arm_effects`. Without it, each row is that
+            of an item of its own.
         id : str, optional
             What to call this history. Learning it again is harmless; other history of the same id
             is an error.
         """
         with self._lock:
             known = self._now()
-            events, columns = reports.learnt(known, features, rewards, id)
+            events, columns = reports.learnt(known, features, rewards, id, ids, context)
             if self._named_first(columns, known):
-                self.learn(features, rewards, id=id)
+                self.learn(features, rewards, id=id, ids=ids, context=context)
                 return
             if columns != known.columns:
                 events.append(Changed(time.time(), columns=columns))
@@ -221,17 +254,34 @@ class Decider(Asking):
             if not self._ledger.whole:
                 self._keep(self._now())  # and forget the rows
 
-    def change(
-        self, *, subspace: Subspace | None = None, strategy: LinearStrategy | None = None
-    ) -> None:
-        """Decide on another part of the features, or by another strategy, from here on.
+    def decay(self, factor: float) -> None:
+        """Let all outcomes so far lose weight, as after a change that one knows of.
 
-        What was learnt is kept. Where a strategy learns on projections, before or after, it is
+        Parameters
+        ----------
+        factor : float
+            What their weights are multiplied by: 1 forgets nothing, 0 everything. The penalty
+            keeps its weight.
+        """
+        self._append([reports.decayed(factor)])
+
+    def change(
+        self,
+        *,
+        subspace: Subspace | None = None,
+        strategy: LinearStrategy | None = None,
+        half_life: float | str | timedelta | None = None,
+    ) -> None:
+        """Decide on another part of the features, by another strategy, or forget at another pace.
+
+        It holds from here on; ``half_life=math.inf`` forgets nothing any more. What was learnt is
+        kept. Where a strategy learns on projections, before or after, it is
         learnt again from the beginning, which needs a log or a store.
         """
         with self._lock:
             known = self._now()
-            event = reports.changed(known, subspace, strategy)
+            half = None if half_life is None else reports.half_life(half_life)
+            event = reports.changed(known, subspace, strategy, half)
             given = self._given if strategy is None else [*self._given, check_suits(strategy)]
             after = changed(known, event, given)
             gone = not self._ledger.whole or known.since or self._ledger.base

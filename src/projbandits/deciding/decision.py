@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array
 from projbandits.arms import DecisionSet, FiniteArms
+from projbandits.ledger.labels import Label, read_label
 from projbandits.ledger.protocol import Held
 from projbandits.strategies import LinearStrategy, State
 
@@ -49,6 +50,12 @@ class Grounds(NamedTuple):
         """Return where a row of all that was offered stands among the arms of this choice."""
         return index - sum(row < index for row in self.taken)
 
+    @property
+    def own(self) -> Array | float:
+        """What each arm of this choice is worth by its own effect; 0 if there are none."""
+        effects = self.state.effects
+        return 0.0 if effects is None else np.asarray(effects.own)
+
     def rows(self, size: int) -> NDArray[np.int64]:
         """Return the rows of that many arms among all that were offered."""
         return np.delete(np.arange(size + len(self.taken)), self.taken)
@@ -76,13 +83,15 @@ class Decision:
         t, the number of this decision, counted from 1.
     asked : float
         When, in seconds since 1970.
-    label : str or None
-        What the chosen arm is called.
+    label : str, int or None
+        What the chosen arm is called: its entry in `ids`, or in the index of a DataFrame.
     note : str or None
         What the caller noted, as JSON; see `meta`.
     grounds : Grounds or None
         What the decision rested on, for `Decider.explain`; the decider itself keeps it only in
         its log.
+    around : str or None
+        The columns that came with the call, as JSON; see `context`.
     """
 
     id: str
@@ -93,22 +102,29 @@ class Decision:
     standard_error: float
     step: int
     asked: float
-    label: str | None = None
+    label: Label | None = None
     note: str | None = field(default=None, repr=False)
     grounds: Grounds | None = field(default=None, repr=False)
+    around: str | None = field(default=None, repr=False)
 
     @property
     def meta(self) -> Any:
         """What the caller noted with it."""
         return None if self.note is None else json.loads(self.note)
 
+    @property
+    def context(self) -> dict[str, Any] | None:
+        """The columns that came with the call."""
+        return None if self.around is None else json.loads(self.around)
+
     @classmethod
     def of(cls, held: Held, grounds: Grounds | None = None) -> Decision:
         """Return a decision that a ledger holds."""
         e = held.decision
+        label = None if e.label is None else read_label(e.label)
         return cls(
             e.id, e.index, held.arm, e.propensity, e.estimate, e.standard_error, e.step, e.time,
-            e.label, e.meta, grounds,
+            label, e.meta, grounds, e.context,
         )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from projbandits.deciding.limits import LARGEST
+from projbandits.features import Features
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
 
@@ -14,11 +15,6 @@ def check_suits(strategy: Any) -> LinearStrategy:
     """Return the strategy, or raise if it needs the same arms at every step, or would overflow."""
     if not isinstance(strategy, LinearStrategy):
         raise TypeError(f"strategy must be one like pb.GENTRY(), got {strategy!r}")
-    if getattr(strategy, "arm_effects", None):
-        raise ValueError(
-            f"strategy must do without arm_effects, got {strategy!r}: the arms on offer may change "
-            "at every call, so an arm's own effect cannot be told by its place"
-        )
     if strategy.same_arms:
         raise ValueError(
             f"strategy must take arms that change, got {strategy!r}: it plans for the arms of the "
@@ -36,5 +32,26 @@ def check_suits(strategy: Any) -> LinearStrategy:
 def check_subspace(subspace: Any) -> Subspace:
     """Return the subspace, or raise if it is none."""
     if not isinstance(subspace, Subspace):
-        raise TypeError(f"subspace must be a Subspace, got {subspace!r}: see pb.Subspace")
+        raise TypeError(
+            f"subspace must be a Subspace, got {subspace!r}: see pb.Subspace, or pass features="
+        )
     return subspace
+
+
+def check_features(features: Any, subspace: Any) -> Subspace:
+    """Return what counts: as given, or as the features say."""
+    if features is None:
+        return check_subspace(subspace)
+    if not isinstance(features, Features):
+        raise TypeError(f"features must be a pb.Features, got {features!r}")
+    if subspace is None:
+        return features.subspace
+    wanted = check_subspace(subspace)
+    names = wanted.names
+    same = names is None or tuple(map(str, names)) == features.names
+    if wanted.ambient != len(features.names) or not same:
+        raise ValueError(
+            f"subspace must be one of the {len(features.names)} features {features.names}, in this "
+            f"order, got {subspace!r} of {names}: leave it out, and declare what is protected"
+        )
+    return wanted

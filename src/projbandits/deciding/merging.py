@@ -191,6 +191,13 @@ def check_mergeable(one: Known, other: Known, columns: tuple[str, ...] | None) -
             f"merging needs deciders with the same subspace, got {one.subspace!r} and "
             f"{other.subspace!r}"
         )
+    for known in (one, other):
+        if known.state.effects is not None or known.half_life:
+            raise ValueError(
+                "merging needs deciders without arm_effects and half_life, got "
+                f"{known.strategy!r} with half_life={known.half_life or None}: share a store "
+                "instead, which keeps who and when"
+            )
     if other.strategy.learns_on != one.strategy.learns_on:
         raise ValueError(
             f"merging needs strategies that learn on the same, got {one.strategy!r} and "

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from projbandits._cached import cached_property
 from projbandits._checks import Array, did_you_mean, real_array
+from projbandits._columns import Columns, is_records
 from projbandits._tables import is_table, table_array
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.arms.base import independent_rows
 from projbandits.arms.finite import DEPENDENT
+from projbandits.deciding.identities import read_labels
 from projbandits.deciding.limits import LARGEST_ENTRY
 from projbandits.subspace import Subspace
 
@@ -42,12 +44,20 @@ class Offer(FiniteArms):
     than `MANY` arms it is sought among 16 d of them: evenly spread ones for "pivoted-qr", the first
     ones for "first". If those have full rank they span what all arms do. Otherwise the arm farthest
     from their span is added, until none lies outside.
+
+    `labels` are what the arms are called, as the ledger writes it.
     """
 
-    def __init__(self, vectors: Array, columns: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self,
+        vectors: Array,
+        columns: tuple[str, ...] | None = None,
+        labels: tuple[str, ...] | None = None,
+    ) -> None:
         self.vectors = vectors.view()
         self.vectors.flags.writeable = False
         self.columns = columns
+        self.labels = labels
         self._rows: dict[str, list[int]] = {}
 
     @property
@@ -101,8 +111,10 @@ class Offer(FiniteArms):
         """Return the arm with the largest score; ties go to the lowest index."""
         return self.arm(int(self.scores(np.asarray(direction)).argmax()))
 
-    def holds(self, vectors: NDArray[Any]) -> bool:
+    def holds(self, vectors: NDArray[Any], labels: tuple[str, ...] | None = None) -> bool:
         """Tell whether these are its arms, in the same order."""
+        if self.labels != labels:
+            return False
         mine = self.vectors
         if mine.shape != vectors.shape or mine[0, 0] != vectors[0, 0]:
             return False
@@ -116,11 +128,20 @@ class Offer(FiniteArms):
     def without(self, taken: Sequence[int]) -> tuple[Offer, NDArray[np.int64]]:
         """Return the offer without some arms, and the rows that are left."""
         left = np.delete(np.arange(self.size), taken)
-        return Offer(self.vectors[left], self.columns), left
+        labels = self.labels
+        if labels is not None:
+            labels = tuple(labels[i] for i in left.tolist())
+        return Offer(self.vectors[left], self.columns, labels), left
 
 
 def read(
-    name: str, arms: Any, subspace: Subspace, columns: tuple[str, ...] | None, penalty: float
+    name: str,
+    arms: Any,
+    subspace: Subspace,
+    columns: tuple[str, ...] | None,
+    penalty: float,
+    ids: Any = None,
+    needed: bool = False,
 ) -> tuple[DecisionSet, tuple[str, ...] | None]:
     """Return arms as a decision set with features in the known order, and the columns' names.
 
@@ -128,7 +149,7 @@ def read(
     ----------
     name : str
         What to call the arms in an error.
-    arms : array, DataFrame or DecisionSet
+    arms : array, DataFrame, list of dicts or DecisionSet
         A float64 array is not copied.
     subspace : Subspace
         What the features must fit.
@@ -136,9 +157,13 @@ def read(
         The names of the features, where they are known already.
     penalty : float
         lambda, against which no feature may be too large.
+    ids, needed : sequence and bool
+        What the arms are called, and whether they must be called something; see `read_labels`.
     """
     plain = type(arms) is np.ndarray
     if not plain and isinstance(arms, DecisionSet) and not isinstance(arms, FiniteArms):
+        if ids is not None or needed:
+            raise ValueError(f"{name} must be finitely many where they have ids, got {arms!r}")
         _check_width(name, arms.d, subspace, columns)
         _check_sizes(name, arms.basis(), columns, penalty)
         return arms, columns
@@ -146,7 +171,9 @@ def read(
     _check_width(name, vectors.shape[1], subspace, columns)
     if len(vectors) == 0:
         raise ValueError(f"{name} must hold at least one arm, got none")
-    return Offer(vectors, names), names
+    if plain and ids is None and not needed:
+        return Offer(vectors, names), names
+    return Offer(vectors, names, read_labels(ids, arms, len(vectors), needed)), names
 
 
 def read_rows(
@@ -185,6 +212,12 @@ def read_matrix(
         raise TypeError(f"{name} must be a table at hand, got a lazy one: collect() it first")
     if hasattr(value, "column_names"):  # Arrow's tables
         value = value.to_pandas()
+    if is_records(value):
+        table = Columns(name, value)
+        rows = np.column_stack([table.numbers(column) for column in table.names])
+        if columns is not None:
+            match(name, table.names, columns)
+        return table.names, rows
     named = tuple(value.columns) if is_table(value) else None
     if named is not None:
         twice = [column for column in named if named.count(column) > 1]

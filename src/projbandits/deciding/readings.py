@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits.arms import DecisionSet
-from projbandits.deciding.choosing import chosen
+from projbandits.deciding.choosing import chosen, state_at
 from projbandits.deciding.decision import Decision, Grounds
 from projbandits.deciding.offers import Offer
 from projbandits.ledger.describing import set_of, strategy_of
@@ -95,7 +95,7 @@ class Reader:
         else:
             catalogue = self._ledger.catalogue()
             assert catalogue is not None
-            found = Offer(catalogue.vectors[rows])
+            found = Offer(catalogue.vectors[rows], None, catalogue.labels(rows))
         if found is None:
             return None
         self._offers[key] = found
@@ -110,7 +110,7 @@ class Reader:
         arms = self.offer(event)
         if isinstance(arms, Offer) and event.taken:
             arms = arms.without(event.taken)[0]
-        state = known.state._replace(step=event.step)
+        state = state_at(known, arms, event.step, event.time)
         return Grounds(known.strategy, state, arms, event.taken, known.columns)
 
     def again(self, held: Held) -> Choice:
@@ -127,7 +127,7 @@ class Reader:
                 + " was not kept"
             )
         streams = Streams(known.seed)
-        at = event.session, event.draw, event.step
+        at = event.session, event.draw, event.step, event.time
         return chosen(known, arms, event.taken, streams, *at)[0]
 
     def strategies(self) -> list[LinearStrategy]:
@@ -176,7 +176,7 @@ class Steps:
             advanced(ledger, None, ledger.base, given).state.step - 1 if ledger.base else 0
         )
         for chunk in ledger.read(ledger.base):
-            for position, event, _, _ in chunk:
+            for position, event, *_ in chunk:
                 if isinstance(event, Decided):
                     now += 1
                 elif isinstance(event, Merged):

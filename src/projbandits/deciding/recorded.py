@@ -6,17 +6,21 @@ import math
 import threading
 import time
 from collections.abc import Sequence
+from datetime import timedelta
 
 from projbandits.deciding.choosing import Last
 from projbandits.deciding.decision import Decision
 from projbandits.deciding.eligibility import check_suits
-from projbandits.ledger.fold import Known, advanced, snapshot
+from projbandits.deciding.units import Looked
+from projbandits.features import Features
+from projbandits.ledger.fold import SECONDS, Known, advanced, snapshot
 from projbandits.ledger.forking import renewed
 from projbandits.ledger.happened import Changed, Event
 from projbandits.ledger.protocol import Ledger
 from projbandits.ledger.randomness import Streams, new_session
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy
+from projbandits.strategies.items import Items
 from projbandits.subspace import Subspace
 
 EVERY, BYTES = 1024, 256
@@ -54,6 +58,7 @@ class Recorded:
         self._span_checked = self._known.state.step > 1
         self._snapshot_at = self._known.position
         self._last: Last | None = None
+        self._looked = Looked()
         self._files: list[str | bytes] = []
         self._largest = math.inf
         self._lock = threading.RLock()
@@ -80,8 +85,25 @@ class Recorded:
         return self._now().columns
 
     @property
+    def features(self) -> Features | None:
+        """How raw columns become features, if it was told."""
+        return self._now().features
+
+    @property
+    def half_life(self) -> float | timedelta | None:
+        """After how many decisions, or how much time, an outcome has half of its weight."""
+        half_life = self._now().half_life
+        if not half_life:
+            return None
+        value, unit = half_life
+        return timedelta(seconds=value) if unit == SECONDS else float(value)
+
+    @property
     def ridge(self) -> Ridge:
-        """The estimate of theta and all that follows from it."""
+        """The estimate of theta and all that follows from it.
+
+        Where outcomes lose weight with time, it is that of the last event.
+        """
         return self._now().state.ridge
 
     @property
@@ -117,9 +139,13 @@ class Recorded:
 
     def _every(self, known: Known) -> int:
         """Return after how many events a snapshot is kept."""
+        items: Items | None = known.state.effects
+        numbers = known.state.ridge.factor.size
+        if items is not None:
+            numbers += items.size * (items.d + 2)
         if not self._ledger.whole:
-            return EVERY // 4
-        return max(EVERY, 8 * known.state.ridge.factor.size // BYTES)
+            return max(EVERY // 4, numbers * 8 // BYTES if items is not None else 0)
+        return max(EVERY, 8 * numbers // BYTES)
 
     def _keep(self, known: Known) -> None:
         self._ledger.keep(snapshot(known))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -17,10 +18,11 @@ from projbandits._tables import is_table
 from projbandits.deciding import offers
 from projbandits.deciding.decision import Decision
 from projbandits.deciding.eligibility import check_subspace, check_suits
+from projbandits.deciding.identities import items_of
 from projbandits.deciding.limits import LARGEST, check_reward
 from projbandits.ledger.describing import strategy_fields
-from projbandits.ledger.fold import Known
-from projbandits.ledger.happened import Amended, Changed, Event, Learnt, Told, Withdrawn
+from projbandits.ledger.fold import DECISIONS, SECONDS, Known
+from projbandits.ledger.happened import Amended, Changed, Decayed, Event, Learnt, Told, Withdrawn
 from projbandits.ledger.protocol import EXPIRED
 from projbandits.ledger.randomness import new_id
 from projbandits.strategies import LinearStrategy
@@ -53,6 +55,45 @@ def note(meta: Any) -> str | None:
         return json.dumps(meta, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(f"meta must be something that JSON can hold, {error}") from error
+
+
+def context(given: Any) -> str | None:
+    """Return the columns that come with a call, as JSON."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise TypeError(
+            f"context must be one dict of values by their columns' names, got {short(given)}"
+        )
+    plain = {name: getattr(value, "tolist", lambda v=value: v)() for name, value in given.items()}
+    try:
+        return json.dumps(plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"context must hold texts and numbers, {error}") from error
+
+
+def half_life(value: Any) -> tuple[Any, ...]:
+    """Return a half-life as events hold it; empty if nothing is forgotten.
+
+    Examples
+    --------
+    >>> from projbandits.deciding.reports import half_life
+    >>> half_life("60d"), half_life(500), half_life(None)
+    ((5184000.0, 'seconds'), (500.0, 'decisions'), ())
+    """
+    if value is None or value == math.inf:
+        return ()
+    if isinstance(value, str | timedelta):
+        return seconds("half_life", value), SECONDS
+    return positive("half_life", value), DECISIONS
+
+
+def decayed(factor: Any) -> Decayed:
+    """Return that all outcomes lose weight."""
+    by = real("factor", factor)
+    if not 0.0 <= by <= 1.0:
+        raise ValueError(f"factor must be from 0 (forget all) to 1 (forget nothing), got {by}")
+    return Decayed(time.time(), by)
 
 
 def told(id: str | Decision, reward: Any) -> Told:
@@ -118,10 +159,19 @@ def pairs(outcomes: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def learnt(
-    known: Known, features: Any, rewards: npt.ArrayLike, id: str | None
+    known: Known,
+    features: Any,
+    rewards: npt.ArrayLike,
+    id: str | None,
+    whose: Any = None,
+    context: Any = None,
 ) -> tuple[list[Event], tuple[str, ...] | None]:
     """Return history as events, and the names of its columns."""
     penalty, d = known.state.ridge.penalty, known.subspace.ambient
+    if known.features is not None:
+        features = known.features.transform(features, context)
+    elif context is not None:
+        raise ValueError("context needs a decider with features=pb.Features(...), it has none")
     X, columns = offers.read_rows("features", features, known.columns, penalty)
     if X.shape[1] != d:
         raise ValueError(f"features must have {d} columns, got {X.shape[1]}")
@@ -129,6 +179,7 @@ def learnt(
     if len(r):
         largest = int(np.abs(r).argmax())
         check_reward(f"rewards[{largest}]", float(r[largest]))
+    labels = None if whose is None else items_of(whose, len(X))
     (key,), now = ids(id, None), time.time()
     parts = range(0, len(X), CHUNK)
     events: list[Event] = [
@@ -137,16 +188,22 @@ def learnt(
             now,
             np.array(X[start : start + CHUNK], order="C"),
             r[start : start + CHUNK],
+            None if labels is None else labels[start : start + CHUNK],
         )
         for i, start in enumerate(parts)
     ]
     return events, columns
 
 
-def changed(known: Known, subspace: Subspace | None, strategy: LinearStrategy | None) -> Changed:
-    """Return a change of what counts, or of who decides."""
-    if subspace is None and strategy is None:
-        raise ValueError("subspace or strategy must be given, got neither")
+def changed(
+    known: Known,
+    subspace: Subspace | None,
+    strategy: LinearStrategy | None,
+    half: tuple[Any, ...] | None = None,
+) -> Changed:
+    """Return a change of what counts, of who decides, or of how fast outcomes are forgotten."""
+    if subspace is None and strategy is None and half is None:
+        raise ValueError("subspace, strategy or half_life must be given, got none of them")
     basis, names = None, None
     if subspace is not None:
         check_subspace(subspace)
@@ -169,6 +226,7 @@ def changed(known: Known, subspace: Subspace | None, strategy: LinearStrategy | 
         basis,
         names,
         None if known.columns else names,
+        half,
     )
 
 

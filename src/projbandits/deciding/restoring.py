@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from projbandits.deciding.eligibility import check_suits
 from projbandits.deciding.limits import check_estimate
-from projbandits.deciding.soundness import check_event, or_none, text, texts, whole
+from projbandits.deciding.soundness import (
+    check_event,
+    half_life,
+    items,
+    or_none,
+    text,
+    texts,
+    whole,
+)
 from projbandits.ledger import dump
 from projbandits.ledger.codec import KINDS, claimed, decode
 from projbandits.ledger.describing import strategy_of
@@ -145,6 +154,9 @@ class Making:
             whole(1)(known.state.step) and whole(0)(ridge.n) and whole(0)(known.since)
             and text(known.key) and whole(0, 2**128 - 1)(known.seed) and texts([*known.sources])
             and ridge.d == known.subspace.ambient == self._d
+            and 0.0 <= ridge.forgotten <= ridge.n and half_life(known.half_life)
+            and isfinite(known.clock) and (known.state.effects is None or items(known))
+            and (known.features is None or len(known.features.names) == self._d)
         )  # fmt: skip
         if not sound or not all(_names(n, self._d) for n in (known.columns, known.subspace.names)):
             raise ValueError(f"its snapshot at {kept.position} is not sound")

@@ -5,6 +5,7 @@ The checksum of a file finds damage, not intent, since whoever crafts a file com
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,9 +15,13 @@ import numpy as np
 from projbandits._checks import LARGEST_SEED
 from projbandits.deciding.decision import LATEST, MOST
 from projbandits.deciding.limits import LARGEST, LARGEST_ENTRY, check_estimate
+from projbandits.features import Features
 from projbandits.ledger.describing import set_of
+from projbandits.ledger.fold import DECISIONS, SECONDS, Known
 from projbandits.ledger.happened import Decided, Described, Event, Learnt, Merged, Offered
+from projbandits.ledger.labels import read_label, write_label
 from projbandits.ledger.randomness import SESSIONS
+from projbandits.strategies.items import Items
 
 Check = Callable[[Any], bool]
 LONGEST = 1000
@@ -56,6 +61,43 @@ def _array(ndim: int) -> Check:
     return lambda value: isinstance(value, np.ndarray) and value.ndim == ndim
 
 
+def _features(value: Any) -> bool:
+    return text(value) and Features.from_json(value) is not None
+
+
+def half_life(value: Any) -> bool:
+    """Tell whether something can be a half-life."""
+    if value == ():
+        return True
+    sound = isinstance(value, tuple) and len(value) == 2 and value[1] in (DECISIONS, SECONDS)
+    return sound and _number(value[0]) and value[0] > 0.0
+
+
+def items(known: Known) -> bool:
+    """Tell whether a belief about items is one of its own kind and size."""
+    found: Items = known.state.effects
+    arrays = [found.within, found.table, *([] if found.joint is None else [found.joint])]
+    scalars = (found.penalty, found.noise, found.ridge, found.fade)
+    return (
+        all(np.isfinite(array).all() for array in arrays)
+        and all(_number(value) and value > 0.0 for value in scalars)
+        and _number(found.ratio)
+        and found.ratio >= 0.0
+        and whole(0)(found.n)
+        and len(found.numbers) == found.size <= max(found.n, 0)
+        and all(map(text, found.numbers))
+        and bool((found.table[:, 0] >= 0.0).all())
+    )
+
+
+def _label(value: Any) -> bool:
+    return text(value) and write_label(read_label(value)) == value
+
+
+def _context(value: Any) -> bool:
+    return text(value) and isinstance(json.loads(value), dict)
+
+
 FIELDS: dict[str, Check] = {
     "key": text,
     "id": lambda value: text(value) and len(value) <= LONGEST,
@@ -91,6 +133,11 @@ FIELDS: dict[str, Check] = {
     "rows": or_none(_array(1)),
     "taken": lambda value: len(set(value)) == len(value),
     "arm": or_none(_array(1)),
+    "features": or_none(_features),
+    "half_life": or_none(half_life),
+    "labels": or_none(lambda value: all(map(or_none(_label), value))),
+    "context": or_none(_context),
+    "by": lambda value: type(value) is float and 0.0 <= value <= 1.0,
 }
 """What each field of an event must be."""
 
@@ -121,12 +168,15 @@ def check_event(event: Event, position: int, d: int, penalty: float, rows: int) 
         _check_decided(event, position, d, largest, rows)
     elif isinstance(event, Offered):
         sound = event.vectors.shape[1] == d and _small(event.vectors, largest)
+        sound = sound and (event.labels is None or len(event.labels) == len(event.vectors))
     elif isinstance(event, Described):
         sound = set_of(event.arms).d == d
     elif isinstance(event, Learnt | Merged):
         sound = event.X.shape == (len(event.rewards), d) and _small(event.X, largest)
         sound = sound and _small(event.rewards, LARGEST)
         sound = sound and (isinstance(event, Learnt) or len(event.ids) == len(event.X))
+        labels = event.labels if isinstance(event, Learnt) else None
+        sound = sound and (labels is None or len(labels) == len(event.X))
     factor = getattr(event, "factor", None)
     if factor is not None:
         sound = sound and factor.shape == (d + 1, d + 1)
@@ -134,13 +184,15 @@ def check_event(event: Event, position: int, d: int, penalty: float, rows: int) 
     for name in ("names", "columns"):
         named = getattr(event, name, None)
         sound = sound and (named is None or len(named) == d)
+    features = getattr(event, "features", None)
+    sound = sound and (features is None or len(Features.from_json(features).names) == d)
     if not sound:
         raise ValueError(f"event {position}, {kind}, does not fit {d} features")
 
 
 def _check_decided(event: Decided, position: int, d: int, largest: float, rows: int) -> None:
     numbers, index, taken, arm = event.rows, event.index, event.taken, event.arm
-    sound = event.known < position and index not in taken
+    sound = event.known < position and index not in taken and or_none(_label)(event.label)
     if numbers is not None:
         size = len(numbers)
         sound &= arm is None and index is not None and index < size

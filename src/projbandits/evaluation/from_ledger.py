@@ -61,14 +61,15 @@ def from_ledger(decider: Accounted, subspace: Subspace | None) -> Logged:
     return FromLedger(columns, np.array(arms), wanted, learnt, reader)
 
 
-COLUMNS = ("id", "step", "told_after", "reward", "observations", "known", "told_at")
+COLUMNS = ("id", "step", "told_after", "reward", "observations", "forgotten", "known", "told_at")
 
 
 def _light(account: Account) -> tuple[Any, ...]:
     decision, reward, _, told_after, known, place = account
     grounds = decision.grounds
-    n = -1 if grounds is None else grounds.state.ridge.n
-    return decision.id, decision.step, told_after, reward, n, known, place
+    ridge = None if grounds is None else grounds.state.ridge
+    n, forgotten = (-1, 0.0) if ridge is None else (ridge.n, ridge.forgotten)
+    return decision.id, decision.step, told_after, reward, n, forgotten, known, place
 
 
 def _offered(account: Account) -> Offered:

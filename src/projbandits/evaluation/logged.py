@@ -25,7 +25,7 @@ NEEDED = (
     "id", "step", "told_after", "reward", "position", "offered", "probabilities", "observations",
     "belief",
 )  # fmt: skip
-LATER = {"known": -1, "told_at": -1, "ledger": ""}
+LATER = {"known": -1, "told_at": -1, "ledger": "", "forgotten": 0.0}
 """What logs of earlier versions lack."""
 
 
@@ -128,7 +128,8 @@ class Logged:
         rows = factor.reshape(d + 1, d + 1)
         if strategy.learns_on == "projection" and self._whole:
             rows = np.column_stack([rows[:, :d] @ self.subspace.matrix, rows[:, d]])
-        return Ridge(strategy.ridge, int(self.columns["observations"][t]), rows)
+        n, forgotten = int(self.columns["observations"][t]), self.columns["forgotten"][t]
+        return Ridge(strategy.ridge, n, rows, float(forgotten))
 
 
 def open_log(log: Any, subspace: Subspace | None) -> Logged:

@@ -51,6 +51,11 @@ def replay(log: Any, strategy: LinearStrategy, *, subspace: Subspace | None = No
     1.0
     """
     check_suits(strategy)
+    if strategy.arm_effects is not None:
+        raise ValueError(
+            f"strategy must do without arm_effects, got {strategy!r}: a log has what was believed "
+            "of the features, and not of each item"
+        )
     known = open_log(log, subspace)
     X, at, rewards = known.X, known.known, known.rewards
     scale = _scale(known)

@@ -145,7 +145,7 @@ class Preparation:
         return Written(self.head, self.rows, self.entries, outcomes)
 
     def _add(self, event: Event) -> None:
-        about = arm = first = None
+        about = arm = first = label = None
         last, digest, size = self.head
         if isinstance(event, Decided | Outcome):
             held = self.held.get(event.id)
@@ -153,6 +153,7 @@ class Preparation:
                 return
             if held is not None and isinstance(event, Outcome):
                 about, arm, first = self.reader.start + held.position, held.arm, held.place
+                label = held.decision.label
                 self.held[event.id] = settled(held, last + 1, event)
             elif isinstance(event, Decided):
                 self.held[event.id] = Held(last + 1, event, self._arm(event))
@@ -173,7 +174,7 @@ class Preparation:
         row["place"] = self.reader.start + last + 1
         row["digest"] = digest = columns.digest(list(row.values()), digest)
         self.rows.append(row)
-        self.entries.append(Entry(last + 1, event, arm, first))
+        self.entries.append(Entry(last + 1, event, arm, first, label))
         self.head = Head(last + 1, digest, size)
 
     def _arm(self, event: Decided) -> Array:

@@ -57,7 +57,9 @@ class ArmsSeen:
             if reader is not None:
                 self._read(reader)
             for position, event in self._waiting:
-                self._catalogue.extend(event.vectors[self._catalogue.size - event.first :])
+                new = slice(self._catalogue.size - event.first, None)
+                labels = None if event.labels is None else event.labels[new]
+                self._catalogue.extend(event.vectors[new], labels)
                 self._last = position
             self._waiting = []
         return self._catalogue

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
-from projbandits.ledger.happened import Rows
+from projbandits.ledger.happened import Offered, Rows
 
 ROOM = 64
 """How many rows a new catalogue has room for."""
@@ -16,6 +17,8 @@ ROOM = 64
 
 class Catalogue:
     """Rows of features, each kept once whatever is on offer.
+
+    Rows that have names are distinct if their names are.
 
     A row is found by a hash of its bits, computed for all rows of an offer at once, and then
     compared bit by bit.
@@ -34,8 +37,10 @@ class Catalogue:
     >>> rows, new
     (array([0, 1, 0], dtype=uint8), array([[1., 2.], [3., 4.]]))
     >>> catalogue.extend(new)
-    >>> catalogue.numbered(np.array([[3.0, 4.0]]))
-    (array([1], dtype=uint8), array([], shape=(0, 2), dtype=float64))
+    >>> catalogue.numbered(np.array([[3.0, 4.0]]))[0]
+    array([1], dtype=uint8)
+    >>> catalogue.named(np.array([[3.0, 4.0]]), ["film"])[0]
+    array([2], dtype=uint8)
     """
 
     def __init__(self, d: int) -> None:
@@ -43,7 +48,9 @@ class Catalogue:
         self.size = 0
         self._room = np.empty((ROOM, d))
         self._found: dict[int, int] = {}
-        self._others: dict[bytes, int] = {}
+        self._others: dict[tuple[bytes, str | None], int] = {}
+        # What the rows are called; rows beyond its end have no names.
+        self._labels: list[str | None] = []
         # Fixed odd numbers, so that equal bits have equal hashes in every process.
         state = np.random.Philox(key=d, counter=[0, 0, 0, 0])
         self._factors = state.random_raw(2 * d).astype(np.uint64).reshape(2, d) | np.uint64(1)
@@ -58,34 +65,69 @@ class Catalogue:
     def __len__(self) -> int:
         return self.size
 
+    def label(self, row: int) -> str | None:
+        """Return what a row is called."""
+        return self._labels[row] if row < len(self._labels) else None
+
+    def labels(self, rows: Rows) -> tuple[str, ...] | None:
+        """Return what rows are called, None unless all have a name."""
+        known = self._labels
+        if not known:
+            return None
+        found = [known[row] if row < len(known) else None for row in rows.tolist()]
+        named = tuple(label for label in found if label is not None)
+        return named if len(named) == len(found) else None
+
+    def offered(self, upto: int | None = None) -> Offered:
+        """Return the first rows as one event."""
+        vectors = self.vectors[:upto]
+        named = self._labels[: len(vectors)]
+        if not any(label is not None for label in named):
+            return Offered(0, vectors)
+        missing = [None] * (len(vectors) - len(named))
+        return Offered(0, vectors, (*named, *missing))
+
     def numbered(self, vectors: Array) -> tuple[Rows, Array]:
         """Return the numbers of rows, and those of them that are new, which follow the others."""
+        rows, new = self.named(vectors, None)
+        return rows, vectors[:0] if new is None else new.vectors
+
+    def named(self, vectors: Array, labels: Sequence[str] | None) -> tuple[Rows, Offered | None]:
+        """Return the numbers of rows that may have names, and the event of those that are new."""
         vectors = np.ascontiguousarray(vectors)
-        hashes = self._hashes(vectors)
+        hashes = self._hashes(vectors, labels)
         get = self._found.get
         numbers = np.array([get(key, -1) for key in hashes], dtype=np.int64)
         here = numbers >= 0
         if here.any():
             found = self._room[numbers[here]].view(np.uint64)
             here[here] = (found == vectors.view(np.uint64)[here]).all(axis=1)
+            if labels is not None or self._labels:
+                names: Sequence[str | None] = labels or [None] * len(vectors)
+                for i in np.flatnonzero(here).tolist():
+                    here[i] = self.label(int(numbers[i])) == names[i]
         missing = np.flatnonzero(~here)
         if not len(missing):
-            return compact(numbers), vectors[:0]
+            return compact(numbers), None
         if len({hashes[i] for i in missing}) == len(missing) and not self._others:
             numbers[missing] = np.arange(self.size, self.size + len(missing))
-            return compact(numbers), vectors[missing]
+            return compact(numbers), self._event(vectors, labels, missing.tolist())
         new = list[int]()
-        fresh: dict[bytes, int] = {}
+        fresh: dict[tuple[bytes, str | None], int] = {}
         for i in missing.tolist():
-            key = vectors[i].tobytes()
+            key = vectors[i].tobytes(), None if labels is None else labels[i]
             number = self._others.get(key, fresh.get(key, -1))
             if number < 0:
                 number = fresh[key] = self.size + len(new)
                 new.append(i)
             numbers[i] = number
-        return compact(numbers), vectors[new]
+        return compact(numbers), self._event(vectors, labels, new)
 
-    def extend(self, vectors: Array) -> None:
+    def _event(self, vectors: Array, labels: Sequence[str] | None, new: list[int]) -> Offered:
+        named = None if labels is None else tuple(labels[i] for i in new)
+        return Offered(self.size, vectors[new], named)
+
+    def extend(self, vectors: Array, labels: Sequence[str | None] | None = None) -> None:
         """Add new rows, which get the next numbers.
 
         A call that is interrupted changes nothing, or leaves what adding them again completes.
@@ -96,23 +138,29 @@ class Catalogue:
             room[:start] = self._room[:start]
             self._room = room
         self._room[start:end] = vectors
-        hashes = self._hashes(vectors)
+        if labels is not None:
+            self._labels[start:] = [*[None] * max(0, start - len(self._labels)), *labels]
+        hashes = self._hashes(vectors, labels)
         if self._found.keys().isdisjoint(hashes) and len({*hashes}) == len(hashes):
             self._found.update(zip(hashes, range(start, end), strict=True))
         else:
             for number, key in enumerate(hashes, start):
                 if self._found.setdefault(key, number) != number:
-                    self._others[vectors[number - start].tobytes()] = number
+                    self._others[vectors[number - start].tobytes(), self.label(number)] = number
         self.size = end
 
-    def _hashes(self, vectors: Array) -> list[int]:
+    def _hashes(self, vectors: Array, labels: Sequence[str | None] | None = None) -> list[int]:
         """Return a hash of the bits of each row; sums and products wrap around."""
         bits = np.ascontiguousarray(vectors).view(np.uint64)
         # Mixed before they are multiplied: round numbers have bits in their upper half only.
         mixed = (bits ^ (bits >> np.uint64(29))) * self._factors[0]
         mixed = (mixed ^ (mixed >> np.uint64(32))) * self._factors[1]
         found: list[int] = mixed.sum(axis=1, dtype=np.uint64).tolist()
-        return found
+        if labels is None:
+            return found
+        return [
+            h if name is None else h ^ hash(name) for h, name in zip(found, labels, strict=True)
+        ]
 
 
 def compact(numbers: NDArray[Any]) -> Rows:

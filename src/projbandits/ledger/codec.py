@@ -20,6 +20,7 @@ from projbandits.ledger.happened import (
     Amended,
     Believed,
     Changed,
+    Decayed,
     Decided,
     Described,
     Event,
@@ -44,6 +45,7 @@ KINDS: dict[type, int] = {
     Changed: 9,
     Merged: 10,
     Believed: 11,
+    Decayed: 12,
 }
 """The number of each kind of event in a record; numbers are never used again."""
 
@@ -145,6 +147,7 @@ def _decided(event: Any) -> bytes:
             b"" if arm is None else np.asarray(arm, dtype="<f8").tobytes(),
             *texts,
             meta,
+            b"" if event.context is None else event.context.encode(),
         )
     )
 
@@ -185,13 +188,14 @@ def _read_decided(kind: type, id: str | None, body: bytes) -> Decided:
     for length in lengths:
         texts.append(body[at : at + length].decode() if length else None)
         at += length
-    if at != len(body):
+    if at > len(body):
         raise ValueError(f"it has {len(body)} bytes for {at}")
     arms, label, meta = texts
+    context = body[at:].decode() or None  # what follows the rest; once there was nothing
     return Decided(
         str(id), time, step, known, session, draw, None if index < 0 else index, p, estimate,
         error,
-        rows, places, arm, arms, label, meta,
+        rows, places, arm, arms, label, meta, context,
     )  # fmt: skip
 
 

@@ -66,6 +66,8 @@ def encode(event: Event, about: int | None = None) -> Row:
         row["arms"] = _text("arms", event.arms)
         row["label"] = _text("label", event.label)
         row["meta"] = _text("meta", event.meta)
+        context = _text("context", event.context)
+        row["body"] = None if context is None else context.encode()
     elif isinstance(event, Told | Amended | Withdrawn):
         row["about"] = about
         row["time"] = float(event.time)
@@ -118,6 +120,7 @@ def decode(content: Sequence[Any], id: str | None = None, rows: Rows | None = No
             arms,
             label,
             meta,
+            None if body is None else bytes(body).decode(),
         )
     if kind == AMENDED:
         return Amended(id or "", time, reward)

@@ -59,7 +59,7 @@ def _early(ledger: MemoryLedger) -> Iterator[Part]:
     first: list[Event] = []
     rows, later = _later(ledger)
     if index.catalogue is not None:
-        first.append(Offered(0, index.catalogue.vectors[:rows]))
+        first.append(index.catalogue.offered(rows))
     first += [Described(key, arms) for key, arms in index.sets.items() if key not in later]
     for event in first:
         yield Part(EARLY, 0, encode(event))
@@ -82,7 +82,7 @@ def _later(ledger: MemoryLedger) -> tuple[int | None, set[str]]:
     rows: int | None = None
     keys = set[str]()
     for chunk in ledger.read(ledger.base):
-        for _, event, _, _ in chunk:
+        for _, event, *_ in chunk:
             if isinstance(event, Offered):
                 rows = event.first if rows is None else rows
             elif isinstance(event, Described | Learnt):

@@ -11,17 +11,20 @@ import json
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from projbandits._checks import Array
 from projbandits.arms import Arm, FiniteArms
+from projbandits.features import Features
 from projbandits.ledger.describing import strategy_fields, strategy_of
 from projbandits.ledger.happened import (
     Amended,
     Believed,
     Changed,
+    Decayed,
     Decided,
     Learnt,
     Merged,
@@ -32,10 +35,13 @@ from projbandits.ledger.happened import (
 from projbandits.ledger.protocol import Damaged, Entry, Ledger, Snapshot
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy, State
+from projbandits.strategies.items import Items
 from projbandits.subspace import Subspace
 
 LENGTH = struct.Struct("<I")
 CHANGING = (Amended, Withdrawn, Changed)
+DECISIONS, SECONDS = "decisions", "seconds"
+ITEM_FIELDS = ("ridge", "penalty", "ratio", "noise", "n", "fade")
 Given = Iterable[LinearStrategy]
 InForce = Mapping[str, float | None]
 AS_TOLD: InForce = {}
@@ -64,6 +70,12 @@ class Known(NamedTuple):
         The keys of ledgers of which only a sum was taken over.
     since : int
         Nothing up to this position can be folded again: what was believed there was taken over.
+    features : Features or None
+        How raw columns become features.
+    half_life : tuple of float and str
+        See `Opened`.
+    clock : float
+        The latest time of an event, where outcomes lose weight with time.
     """
 
     position: int
@@ -75,14 +87,27 @@ class Known(NamedTuple):
     state: State
     sources: frozenset[str] = frozenset()
     since: int = 0
+    features: Features | None = None
+    half_life: tuple[Any, ...] = ()
+    clock: float = 0.0
 
 
 def opened(event: Opened, given: Given = ()) -> Known:
     """Return what is known when a ledger begins."""
     subspace = Subspace(event.subspace, event.names)
     strategy = strategy_of(event.strategy, event.label, given)
-    state = _initial(strategy, subspace)
-    return Known(1, event.key, event.seed, strategy, subspace, event.columns, state)
+    return Known(
+        1,
+        event.key,
+        event.seed,
+        strategy,
+        subspace,
+        event.columns,
+        _initial(strategy, subspace),
+        features=None if event.features is None else Features.from_json(event.features),
+        half_life=event.half_life,
+        clock=event.time,
+    )
 
 
 def advanced(ledger: Ledger, start: Known | None, upto: int, given: Given = ()) -> Known:
@@ -154,23 +179,31 @@ def fold(
     learner : Known, optional
         Whose strategy and subspace are to be learnt by, whatever `Changed` says.
     """
-    position, event, arm, place = entry
+    position, event, arm, place, label = entry
+    if known.half_life:
+        known = _later(known, getattr(event, "time", known.clock))
     state = known.state
     if isinstance(event, Decided):
         state = State(state.step + 1, *state[1:])
+        if known.half_life and known.half_life[1] == DECISIONS:
+            state = faded(state, 0.5 ** (1.0 / known.half_life[0]))
     elif isinstance(event, Told) or (isinstance(event, Amended) and place is None):
         reward = in_force.get(event.id, event.reward)
         if reward is not None:
             assert arm is not None
-            # An update counts as a step to a strategy; here steps are decisions.
-            state = State(state.step, *known.strategy.update(state, Arm(arm, None), reward)[1:])
+            state = _told(known.strategy, state, arm, label, reward)
     elif isinstance(event, Learnt):
-        state = state._replace(ridge=_learnt(known, event.X, event.rewards))
+        state = _learnt(known, event.X, event.rewards, event.labels)
+    elif isinstance(event, Decayed):
+        state = faded(state, event.by)
+        if state.effects is not None and not known.half_life:
+            state = state._replace(effects=state.effects.rejoined())
     elif isinstance(event, Changed):
         known = changed(known, event, given, learner)
         state = known.state
     elif isinstance(event, Merged):
-        ridge = _learnt(known, event.X, event.rewards)
+        state = _learnt(known, event.X, event.rewards, None)
+        ridge = state.ridge
         if event.factor is not None:
             ridge = ridge.merge(Ridge(ridge.penalty, event.n, event.factor))
         known = known._replace(sources=known.sources.union(event.sources))
@@ -191,11 +224,18 @@ def changed(known: Known, event: Changed, given: Given, learner: Known | None = 
     if learner is None and event.label is not None:
         strategy = strategy_of(event.strategy, event.label, given)
     columns = known.columns or event.columns  # the first to name them decides
+    if event.half_life is not None:
+        known = known._replace(half_life=event.half_life, clock=max(known.clock, event.time))
+        if not event.half_life and known.state.effects is not None:
+            rejoined = known.state.effects.rejoined()
+            known = known._replace(state=known.state._replace(effects=rejoined))
     if subspace is known.subspace and strategy is known.strategy:
         return known._replace(columns=columns)
     before = known.state
-    ridge = Ridge(strategy.ridge, before.ridge.n, before.ridge.factor)
+    ridge = replace(before.ridge, penalty=strategy.ridge)
     state = _initial(strategy, subspace)._replace(step=before.step, ridge=ridge)
+    if _models(strategy) and _models(strategy) == _models(known.strategy):
+        state = state._replace(effects=before.effects)
     return known._replace(strategy=strategy, subspace=subspace, columns=columns, state=state)
 
 
@@ -203,11 +243,18 @@ def carries(one: Known, other: Known) -> bool:
     """Tell whether what one learnt is what the other would have learnt from the same events."""
     if one.strategy is other.strategy and one.subspace is other.subspace:
         return True
+    if _models(other.strategy) and _models(other.strategy) != _models(one.strategy):
+        return False
     same = np.array_equal(one.subspace.matrix, other.subspace.matrix)
     if not (learns_plainly(one.strategy) and learns_plainly(other.strategy)):
         return same and repr(one.strategy) == repr(other.strategy)
     on = one.strategy.learns_on
     return on == other.strategy.learns_on and (same or on == "arm")
+
+
+def _models(strategy: LinearStrategy) -> tuple[Any, ...]:
+    """Return what the belief about effects of items depends on; empty if there is none."""
+    return () if strategy.arm_effects is None else (strategy.ridge, *strategy.known_scales)
 
 
 def learns_plainly(strategy: LinearStrategy) -> bool:
@@ -234,9 +281,22 @@ def snapshot(known: Known) -> Snapshot:
         "dim": basis.shape[1],
         "sources": sorted(known.sources),
         "since": known.since,
+        "features": None if known.features is None else known.features.to_dict(),
+        "half_life": known.half_life,
+        "clock": known.clock,
+        "forgotten": ridge.forgotten,
     }
+    parts = [basis, ridge.factor]
+    items: Items | None = known.state.effects
+    if items is not None:
+        fields["items"] = {
+            **{name: getattr(items, name) for name in ITEM_FIELDS},
+            "labels": items.labels,
+            "joined": items.joint is not None,
+        }
+        parts += [items.within, *([] if items.joint is None else [items.joint]), items.table]
     text = json.dumps(fields).encode()
-    arrays = np.concatenate([basis.ravel(), ridge.factor.ravel()]).astype("<f8").tobytes()
+    arrays = np.concatenate([part.ravel() for part in parts]).astype("<f8").tobytes()
     body = b"".join((LENGTH.pack(len(text)), text, arrays))
     return Snapshot(known.position, LENGTH.pack(zlib.crc32(body)) + body)
 
@@ -266,7 +326,15 @@ def restored(kept: Snapshot, given: Given = ()) -> Known | None:
     names, columns = fields["names"], fields["columns"]
     subspace = Subspace(basis, None if names is None else tuple(names))
     strategy = strategy_of(fields["strategy"], fields["label"], given)
-    ridge = Ridge(strategy.ridge, fields["n"], flat[basis.size :].reshape(d + 1, d + 1))
+    at = basis.size + (d + 1) ** 2
+    factor = flat[basis.size : at].reshape(d + 1, d + 1)
+    ridge = Ridge(strategy.ridge, fields["n"], factor, fields.get("forgotten", 0.0))
+    state = _initial(strategy, subspace)._replace(step=fields["step"], ridge=ridge)
+    if (strategy.arm_effects is not None) != ("items" in fields):
+        return None
+    if "items" in fields:
+        state = state._replace(effects=_items(fields["items"], d, flat[at:]))
+    features = fields.get("features")
     return Known(
         kept.position,
         fields["key"],
@@ -274,14 +342,70 @@ def restored(kept: Snapshot, given: Given = ()) -> Known | None:
         strategy,
         subspace,
         None if columns is None else tuple(columns),
-        _initial(strategy, subspace)._replace(step=fields["step"], ridge=ridge),
+        state,
         frozenset(fields["sources"]),
         fields["since"],
+        None if features is None else Features.from_dict(features),
+        tuple(fields.get("half_life", ())),
+        fields.get("clock", 0.0),
     )
 
 
+def _items(fields: Any, d: int, flat: Array) -> Items:
+    """Return what a snapshot says of items."""
+    size = (d + 1) ** 2
+    heads = 2 if fields["joined"] else 1
+    square = [flat[i * size : (i + 1) * size].reshape(d + 1, d + 1) for i in range(heads)]
+    table = flat[heads * size :].reshape(-1, d + 2)
+    if len(table) != len(fields["labels"]):
+        raise ValueError(f"a snapshot has {len(table)} items for {len(fields['labels'])} names")
+    scalars = {name: fields[name] for name in ITEM_FIELDS}
+    joint = square[1] if fields["joined"] else None
+    return Items.of(fields["labels"], table, joint, within=square[0], **scalars)
+
+
+def aged(known: Known, time: float) -> State:
+    """Return what is believed at a time: where weights are lost with time, until then."""
+    half_life = known.half_life
+    if not half_life or half_life[1] == DECISIONS or time <= known.clock:
+        return known.state
+    return faded(known.state, 0.5 ** ((time - known.clock) / half_life[0]))
+
+
+def _later(known: Known, time: float) -> Known:
+    """Return what is known when an event comes; a clock that goes back stands still."""
+    if time <= known.clock:
+        return known
+    return known._replace(state=aged(known, time), clock=time)
+
+
+def faded(state: State, by: float) -> State:
+    """Return what is believed when every outcome has `by` times its weight."""
+    effects = None if state.effects is None else state.effects.decayed(by)
+    return state._replace(ridge=state.ridge.decayed(by), effects=effects)
+
+
+def _told(
+    strategy: LinearStrategy, state: State, arm: Array, label: str | None, reward: float
+) -> State:
+    """Return what is believed after an outcome."""
+    items: Items | None = state.effects
+    # An update counts as a step to a strategy; here steps are decisions.
+    if items is None:
+        return State(state.step, *strategy.update(state, Arm(arm, None), reward)[1:])
+    plain = strategy.update(state._replace(effects=None), Arm(arm, None), reward)
+    items = items.update(label, strategy.learnt(state, arm), reward)
+    if items.refit_due:
+        items = items.fitted(*strategy.known_scales)
+    return plain._replace(step=state.step, effects=items)
+
+
 def _initial(strategy: LinearStrategy, subspace: Subspace) -> State:
-    return strategy.init(FiniteArms(np.eye(subspace.ambient)), subspace)
+    state = strategy.init(FiniteArms(np.eye(subspace.ambient)), subspace)
+    if state.effects is None:
+        return state
+    effects = Items.prior(subspace.ambient, strategy.ridge, *strategy.known_scales)
+    return state._replace(effects=effects)
 
 
 def _beginning(ledger: Ledger, given: Given, learner: Known | None) -> Known:
@@ -301,6 +425,15 @@ def _from_snapshot(ledger: Ledger, upto: int, given: Given) -> Known | None:
     return None if kept is None else restored(kept, given)
 
 
-def _learnt(known: Known, X: Array, rewards: Array) -> Ridge:
-    some = X @ known.state.projection if known.strategy.learns_on == "projection" else X
-    return known.state.ridge.update_many(some, rewards)
+def _learnt(known: Known, X: Array, rewards: Array, labels: tuple[str, ...] | None) -> State:
+    state, strategy = known.state, known.strategy
+    items: Items | None = state.effects
+    some = X @ state.projection if strategy.learns_on == "projection" else X
+    ridge = state.ridge.update_many(some, rewards)
+    if items is None:
+        return state._replace(ridge=ridge)
+    for label, x, reward in zip(labels or [None] * len(X), some, rewards.tolist(), strict=True):
+        items = items.update(label, x, reward)
+    if len(X):
+        items = items.fitted(*strategy.known_scales)
+    return state._replace(ridge=ridge, effects=items)

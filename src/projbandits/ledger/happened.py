@@ -39,6 +39,11 @@ class Opened:
         The names of the subspace's coordinates.
     columns : tuple of str or None
         The names of the features, as far as they are known.
+    features : str or None
+        How raw columns become features, as JSON.
+    half_life : tuple of float and str
+        After how much, in "decisions" or "seconds", an outcome has half of its weight; empty where
+        nothing is forgotten.
     """
 
     key: str
@@ -49,13 +54,16 @@ class Opened:
     subspace: Array
     names: tuple[str, ...] | None
     columns: tuple[str, ...] | None
+    features: str | None = None
+    half_life: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Offered:
     """Arms that no event before had.
 
-    A ledger numbers the distinct rows it has seen 0, 1, 2, ...; decisions refer to them.
+    A ledger numbers the distinct rows it has seen 0, 1, 2, ...; decisions refer to them. Rows with
+    the same features are two if they are called differently.
 
     Parameters
     ----------
@@ -63,10 +71,13 @@ class Offered:
         The number of the first of them.
     vectors : ndarray of shape (n, d)
         Their features.
+    labels : tuple of str or None
+        What they are called, as `ledger.labels` writes it; None for one without a name.
     """
 
     first: int
     vectors: Array
+    labels: tuple[str | None, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,12 +110,15 @@ class Learnt:
         The features, one observation per row.
     rewards : ndarray of shape (n,)
         What was observed.
+    labels : tuple of str or None
+        Whose returns they are.
     """
 
     key: str
     time: float
     X: Array
     rewards: Array
+    labels: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,9 +153,11 @@ class Decided:
     arms : str or None
         The key of the infinite set that was on offer, if it could be described.
     label : str or None
-        What the chosen arm is called.
+        What the chosen arm is called, as `ledger.labels` writes it.
     meta : str or None
         What the caller noted, as JSON.
+    context : str or None
+        The columns that came with the call, as JSON.
     """
 
     id: str
@@ -160,6 +176,7 @@ class Decided:
     arms: str | None = None
     label: str | None = None
     meta: str | None = None
+    context: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,6 +225,8 @@ class Changed:
         The names of its coordinates.
     columns : tuple of str or None
         The names of the features, where they are known now.
+    half_life : tuple of float and str, or None
+        Another half-life; empty if nothing is forgotten from here on.
     """
 
     time: float
@@ -216,6 +235,15 @@ class Changed:
     subspace: Array | None = None
     names: tuple[str, ...] | None = None
     columns: tuple[str, ...] | None = None
+    half_life: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decayed:
+    """All outcomes so far lost weight: each has `by` times what it had."""
+
+    time: float
+    by: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,5 +308,6 @@ OUTCOMES = (Told, Amended, Withdrawn)
 """The same as a tuple, which isinstance looks through faster."""
 
 Event = (
-    Opened | Offered | Described | Learnt | Decided | Outcome | Changed | Merged | Believed
+    Opened | Offered | Described | Learnt | Decided | Outcome | Changed | Decayed | Merged
+    | Believed
 )  # fmt: skip

@@ -117,7 +117,7 @@ class MemoryLedger:
                         continue
                     assert held is not None
                     self._check_kept(event, held)
-                    entries.append(Entry(at, event, held.arm, held.place))
+                    entries.append(Entry(at, event, held.arm, held.place, held.decision.label))
                     if many:
                         fresh[event.id] = settled(held, at, event)
                 elif self._is_new(event, rows):
@@ -174,8 +174,9 @@ class MemoryLedger:
             return Entry(position, decode(Record(KINDS[Decided], *stored)))
         if not isinstance(stored, OUTCOMES):
             return Entry(position, stored)
-        arm, place = self._index.outcome_arm(stored.id)
-        return Entry(position, stored, arm, place if place is None or place < position else None)
+        arm, place, label = self._index.outcome_arm(stored.id)
+        place = place if place is None or place < position else None
+        return Entry(position, stored, arm, place, label)
 
     def read(
         self, after: int = 0, upto: int | None = None, chunk: int = CHUNK
@@ -223,7 +224,7 @@ class MemoryLedger:
             with self._lock:
                 made = [
                     self._index.became(position, event)
-                    for position, event, _, _ in entries
+                    for position, event, *_ in entries
                     if isinstance(event, Decided)
                 ]
             yield made

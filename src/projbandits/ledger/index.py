@@ -118,12 +118,13 @@ class Index:
         x = self.catalogue.vectors[row]
         return x
 
-    def outcome_arm(self, id: str) -> tuple[Array, int | None]:
-        """Return the arm of a decision that is kept, and where its outcome is learnt."""
+    def outcome_arm(self, id: str) -> tuple[Array, int | None, str | None]:
+        """Return the arm of a decision that is kept, where its outcome is learnt, and its label."""
         fate = self.fates[id]
         if fate.row < 0 or self.catalogue is None:
-            return self.arm(self.decided(fate.position)), fate.place
-        return self.catalogue.vectors[fate.row], fate.place
+            decision = self.decided(fate.position)
+            return self.arm(decision), fate.place, decision.label
+        return self.catalogue.vectors[fate.row], fate.place, self.catalogue.label(fate.row)
 
     def add(self, position: int, event: Event) -> None:
         """Take one more event into account."""
@@ -134,7 +135,7 @@ class Index:
             self._settle(position, event)
         elif isinstance(event, Offered):
             if self.catalogue is not None and len(self.catalogue) == event.first:
-                self.catalogue.extend(event.vectors)
+                self.catalogue.extend(event.vectors, event.labels)
         elif isinstance(event, Described):
             self.sets[event.key] = event.arms
         elif isinstance(event, Learnt):
@@ -197,6 +198,8 @@ class Index:
 def digest(event: Learnt) -> str:
     """Return a digest of history."""
     whole = hashlib.sha256(repr(event.X.shape).encode())
+    if event.labels is not None:
+        whole.update(repr(event.labels).encode())
     whole.update(np.ascontiguousarray(event.X).tobytes())
     whole.update(np.ascontiguousarray(event.rewards).tobytes())
     return whole.hexdigest()

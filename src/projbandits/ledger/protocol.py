@@ -43,12 +43,15 @@ class Entry(NamedTuple):
         The features of the arm, where the event is an outcome.
     place : int or None
         Where the event is an outcome, the position of the first report before it, if there is one.
+    label : str or None
+        What the arm is called.
     """
 
     position: int
     event: Event
     arm: Array | None = None
     place: int | None = None
+    label: str | None = None
 
 
 class Held(NamedTuple):
@@ -286,7 +289,8 @@ def settled(held: Held, position: int, event: Outcome) -> Held:
 def same_history(event: Learnt, other: Learnt) -> bool:
     """Tell whether history was learnt already; raise if it was another under the same key."""
     same = event.X.shape == other.X.shape and (
-        event.X.tobytes() == other.X.tobytes()
+        event.labels == other.labels
+        and event.X.tobytes() == other.X.tobytes()
         and event.rewards.tobytes() == other.rewards.tobytes()
     )
     if not same:

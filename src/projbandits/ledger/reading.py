@@ -50,6 +50,7 @@ _range = (
         _asked.c.offer.label("among"),
         _asked.c.chosen.label("which"),
         _asked.c.arm.label("itself"),
+        _asked.c.label.label("called"),
     )
     .select_from(events.outerjoin(_asked, _asked.c.place == events.c.about))
     .where(_between)
@@ -143,10 +144,11 @@ class Reader:
             if about is not None:
                 if whose is None:
                     raise self._gap(about - self.start)
-                arm = self._arm(*row[SIZE + 2 :])
+                arm = self._arm(*row[SIZE + 2 : SIZE + 5])
             event = columns.decode(content, whose, offers.get(position - first))
             told = places.get(about, position)
-            entries.append(Entry(position, event, arm, told if told < position else None))
+            first_told = told if told < position else None
+            entries.append(Entry(position, event, arm, first_told, row[SIZE + 5]))
         return entries
 
     def held(self, ids: Collection[str]) -> dict[str, Held]:

@@ -39,8 +39,9 @@ class State(NamedTuple):
         The estimate of theta from the steps before.
     projection : ndarray of shape (d, d)
         P_U.
-    effects : Effects, optional
-        What is known of each arm's own effect, if the strategy models it.
+    effects : Effects, Items or Among, optional
+        What is known of each arm's own effect, if the strategy models it: of the arms of a
+        simulation, of all items of a decider, or of those on offer to one choice.
     plan : optional
         What the strategy prepared, see `LinearStrategy.plan` and `LinearStrategy.replan`.
     """
@@ -48,7 +49,7 @@ class State(NamedTuple):
     step: int
     ridge: Ridge
     projection: Array
-    effects: Effects | None = None
+    effects: Any = None
     plan: Any = None
 
 
@@ -209,7 +210,7 @@ class LinearStrategy(ABC):
         As <P_U x, P_U theta> = <x, P_U theta>, that is P_U theta-hat for the projection reward
         and theta-hat for the return.
         """
-        theta = state.ridge.theta
+        theta = (state.ridge if state.effects is None else state.effects).theta
         return state.projection @ theta if self.aims_at == "projection" else theta
 
     def __repr__(self) -> str:

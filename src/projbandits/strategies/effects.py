@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,17 +99,14 @@ class Effects:
     ) -> Effects:
         """Return what is known before any observation, with tau and sigma if they are given."""
         K = len(features)
-        sigma = 1.0 if noise is None else noise
-        ratio = tau_estimate(np.ones(len(RATIOS))) if effect is None else effect / sigma
+        ratio, sigma = prior_scales(effect, noise)
         pulls, sums = np.zeros(K, np.int64), np.zeros(K)
         return cls(features, ridge, PENALTY_FACTOR * ridge, pulls, sums, 0.0, ratio**2, sigma)
 
     @property
     def refit_due(self) -> bool:
         """Whether to re-estimate tau and sigma: after 1, 2, 3, 4, 6, 8, 12, ... observations."""
-        n = self.n
-        top = 1 << (n.bit_length() - 1) if n else 0
-        return n > 0 and n in (top, top + top // 2)
+        return is_refit_due(self.n)
 
     @property
     def n(self) -> int:
@@ -151,6 +148,20 @@ class Effects:
         Q, target, _ = (part[0] for part in self._solved(np.array([self.ratio])))
         return Q @ Q.T, Q @ target
 
+    @property
+    def theta(self) -> Array:
+        """theta-hat."""
+        return self._linear[1]
+
+    def moments_at(self, features: Array, aims: Array) -> Moments:
+        """Return `moments`, if the arms have the features that they always had."""
+        if not np.array_equal(features, self.features):
+            raise ValueError(
+                f"arm_effects needs the same arms at every step, got {len(features)} after "
+                f"{len(self.pulls)}, or others: leave it out, or offer all in their order"
+            )
+        return self.moments(aims)
+
     def moments(self, aims: Array) -> Moments:
         """Return the moments of <a_i, theta> + b_i, with a_i the rows of `aims`."""
         inverse, theta = self._linear
@@ -182,7 +193,7 @@ class Effects:
         grown = grown - np.log(weight).sum(axis=1)
         used = rest / self.n if noise is None else noise**2
         fit = -0.5 * (self.n * np.log(used) + rest / used + grown)
-        return rest / free * (1.0 + NOISE_MARGIN * np.sqrt(2.0 / free)), fit
+        return cautious(rest, free), fit
 
     def fitted(self, effect: float | None, noise: float | None) -> Effects:
         """Return the same observations with rho, sigma and lambda as given or as estimated.
@@ -194,41 +205,45 @@ class Effects:
         """
         if self.squares == 0.0:
             return self
-        if effect is not None:
-            ratio, sigma = 0.0, noise or 0.0
-            for _ in range(ROUNDS if noise is None else 0):
-                sigma = math.sqrt(self.likelihood(np.array([ratio**2]))[0][0])
-                sigma = max(sigma, effect / RATIOS[-1])
-                ratio = effect / sigma
-            ratio = effect / sigma
-        else:
-            variances, fits = self.likelihood(RATIOS**2, noise)
-            likelihoods = np.exp(fits - fits.max())
-            chances = likelihoods * PRIOR
-            sigma = noise or math.sqrt(float(chances @ variances) / float(chances.sum()))
-            ratio = tau_estimate(likelihoods)
+        ratio, sigma = fitted_scales(self.likelihood, effect, noise)
         length = float((self.features**2).sum(axis=1).mean())
-        alone = sigma**2 * length * self.n / self.squares
-        penalty = PENALTY_FACTOR * (min(self.ridge, alone) if alone > 0.0 else self.ridge)
-        penalty = max(penalty, LEAST_PENALTY * length)
+        penalty = fitted_penalty(self.ridge, sigma, length, self.n, self.squares)
         return replace(self, ratio=ratio**2, noise=sigma, penalty=penalty)
+
+
+class Known(Protocol):
+    """What is known of theta and of the effects of the arms on offer."""
+
+    @property
+    def noise(self) -> float:
+        """Sigma."""
+        ...
+
+    @property
+    def theta(self) -> Array:
+        """theta-hat."""
+        ...
+
+    def moments_at(self, features: Array, aims: Array) -> Moments:
+        """Return the moments of <a_i, theta> + b_i where arms have these features."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class EffectBelief:
-    """A belief about arms with effects of their own, the same arms at every step.
+    """A belief about arms with effects of their own.
 
     Parameters
     ----------
-    effects : Effects
-        What is known.
+    effects : Effects or Among
+        What is known of the same arms at every step, or of the items on offer.
     learnt : callable
         Returns arms as they are learnt on.
     wanted : ndarray of shape (d, d) or None
         P_U, if the projection is aimed at.
     """
 
-    effects: Effects
+    effects: Known
     learnt: Callable[[Array], Array]
     wanted: Array | None
 
@@ -239,15 +254,12 @@ class EffectBelief:
 
     def moments(self, X: Array) -> Moments:
         """Return the moments of all arms, the rows of X."""
-        if not np.array_equal(self.learnt(X), self.effects.features):
-            raise ValueError(
-                f"arm_effects needs the same arms at every step, got {len(X)} after "
-                f"{len(self.effects.pulls)}, or others: leave it out, or offer all in their order"
-            )
-        return self.effects.moments(wanted_rows(X, self.wanted))
+        return self.effects.moments_at(self.learnt(X), wanted_rows(X, self.wanted))
 
     def directions(self, normals: Array) -> Array:
         """Return the wanted part of theta: its mean, and a draw for each row of normal numbers."""
+        if not isinstance(self.effects, Effects):
+            raise ValueError("arm_effects weighs each arm on offer, and these are too many to")
         inverse, theta = self.effects._linear
         drawn = self.noise * normals @ np.linalg.cholesky(inverse).T
         return wanted_rows(np.vstack([theta, theta + drawn]), self.wanted)
@@ -281,3 +293,63 @@ def tau_estimate(likelihoods: Array) -> float:
     """Return the estimate of tau / sigma from the likelihoods of RATIOS; see `TAU_FACTOR`."""
     chances = likelihoods * PRIOR / (likelihoods @ PRIOR)
     return TAU_FACTOR * float(np.interp(TAU_QUANTILE, chances.cumsum() - chances / 2, RATIOS))
+
+
+def prior_scales(effect: float | None, noise: float | None) -> tuple[float, float]:
+    """Return tau / sigma and sigma before any observation, with tau and sigma if they are given."""
+    sigma = 1.0 if noise is None else noise
+    return tau_estimate(np.ones(len(RATIOS))) if effect is None else effect / sigma, sigma
+
+
+def is_refit_due(n: int) -> bool:
+    """Tell whether to re-estimate tau and sigma: after 1, 2, 3, 4, 6, 8, 12, ... observations."""
+    top = 1 << (n.bit_length() - 1) if n else 0
+    return n > 0 and n in (top, top + top // 2)
+
+
+def cautious(rest: Array, free: Array) -> Array:
+    """Return sigma^2 on the high side, from unexplained squares and free observations."""
+    return np.asarray(rest / free * (1.0 + NOISE_MARGIN * np.sqrt(2.0 / free)))
+
+
+def fitted_scales(
+    likelihood: Callable[..., tuple[Array, Array]], effect: float | None, noise: float | None
+) -> tuple[float, float]:
+    """Return tau / sigma and sigma, as given or as estimated.
+
+    Parameters
+    ----------
+    likelihood : callable
+        As `Effects.likelihood`.
+    effect, noise : float, optional
+        tau and sigma, if they are known.
+    """
+    if effect is not None:
+        ratio, sigma = 0.0, noise or 0.0
+        for _ in range(ROUNDS if noise is None else 0):
+            sigma = math.sqrt(likelihood(np.array([ratio**2]))[0][0])
+            sigma = max(sigma, effect / RATIOS[-1])
+            ratio = effect / sigma
+        return effect / sigma, sigma
+    variances, fits = likelihood(RATIOS**2, noise)
+    likelihoods = np.exp(fits - fits.max())
+    chances = likelihoods * PRIOR
+    sigma = noise or math.sqrt(float(chances @ variances) / float(chances.sum()))
+    return tau_estimate(likelihoods), sigma
+
+
+def fitted_penalty(ridge: float, sigma: float, length: float, n: float, squares: float) -> float:
+    """Return lambda; see `PENALTY_FACTOR`.
+
+    Parameters
+    ----------
+    ridge, sigma : float
+        The ridge of the strategy, and the noise.
+    length : float
+        The mean squared length of the features.
+    n, squares : float
+        The number of returns, and the sum of their squares.
+    """
+    alone = sigma**2 * length * n / squares
+    penalty = PENALTY_FACTOR * (min(ridge, alone) if alone > 0.0 else ridge)
+    return max(penalty, LEAST_PENALTY * length)

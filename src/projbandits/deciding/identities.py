@@ -1,0 +1,83 @@
+"""Who the arms on offer are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from projbandits._checks import short
+from projbandits.ledger.labels import write_label
+
+
+def read_labels(ids: Any, arms: Any, size: int, needed: bool) -> tuple[str, ...] | None:
+    """Return what arms are called, as the ledger writes it, or None if they have no names.
+
+    Parameters
+    ----------
+    ids : sequence of str or int, or None
+        Their names, where they are given.
+    arms : table or other
+        Whose index has their names otherwise, if it has one that tells rows apart.
+    size : int
+        How many there are.
+    needed : bool
+        Whether arms without names are an error.
+    """
+    name, given = "ids", ids
+    if ids is None:
+        name, given = "the index of arms", getattr(arms, "index", None)
+        if given is None or callable(given):  # a list has a method of this name
+            given = None
+    elif isinstance(ids, str) or not isinstance(ids, Iterable):
+        raise TypeError(f"ids must list a text or a whole number for each arm, got {short(ids)}")
+    labels = None if given is None else _written(given)
+    problem = _problem(name, labels, given, size)
+    if problem is None or labels is None:
+        if labels is None and needed:
+            raise ValueError(
+                "ids must say who the arms are, since the strategy has arm_effects: pass "
+                "ask(arms, ids=...), or a DataFrame whose index does"
+            )
+        return None if labels is None else tuple(labels)
+    if ids is not None or needed:
+        raise problem
+    return None  # an index that means nothing is none
+
+
+def items_of(ids: Any, size: int) -> tuple[str, ...]:
+    """Return whose returns the rows of a history are; an item may have many."""
+    if isinstance(ids, str) or not isinstance(ids, Iterable):
+        raise TypeError(f"ids must list a text or a whole number for each row, got {short(ids)}")
+    listed = [*ids]
+    labels = _written(listed)
+    if len(labels) != size:
+        problem = _problem("ids", labels, listed, size)
+        assert problem is not None
+        raise problem
+    return tuple(labels)
+
+
+def _written(ids: Iterable[Any]) -> list[str]:
+    """Return names as the ledger writes them; none if one of them can be no name."""
+    listed = ids.tolist() if hasattr(ids, "tolist") else list(ids)
+    if all(type(label) is str or type(label) is int for label in listed):
+        return [write_label(label) for label in listed]
+    whole = (str, int, np.integer)
+    if all(isinstance(label, whole) and not isinstance(label, bool) for label in listed):
+        return [write_label(label if isinstance(label, str) else int(label)) for label in listed]
+    return []
+
+
+def _problem(name: str, labels: list[str] | None, given: Any, size: int) -> Exception | None:
+    if labels is None:
+        return None
+    if not labels and len(given):
+        return TypeError(f"{name} must hold texts or whole numbers, got {short([*given][:3])}")
+    if len(labels) != size:
+        return ValueError(f"{name} must have {size} entries, one for each arm, got {len(labels)}")
+    if len(set(labels)) != len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        return ValueError(f"{name} must be distinct, got {twice} more than once")
+    return None

@@ -1,0 +1,121 @@
+"""Columns that a penalty would hold back without a word: small units, and levels with no constant.
+
+The ridge takes every coefficient to be of the same size. A column whose entries are a twentieth of
+the root of the penalty or smaller needs four hundred observations before its effect can show, and
+until then that effect moves into columns that go with it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from projbandits._checks import Array
+from projbandits.arms import FiniteArms
+
+SMALL = 0.05
+"""In units of the root of the penalty: a column with smaller entries is held back."""
+
+ROWS = 256
+"""How many arms are looked at together."""
+
+REMEDY = "pb.Decider(features=pb.Features(protected=[...]).fit(table))"
+LEVEL = re.compile(r"(.+?)[_=.].+")
+
+
+class Looked:
+    """What was found in the columns on offer; each column is spoken of once.
+
+    Examples
+    --------
+    >>> import numpy as np, warnings
+    >>> from projbandits.deciding.units import Looked
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     Looked().at(np.array([[1.0, 0.002], [2.0, 0.001]]), ("price", "share"), 1.0)
+    >>> str(said[0].message)[:64]
+    "column 'share' has entries of about 0.0016, which a penalty of 1"
+    """
+
+    def __init__(self) -> None:
+        self._small = set[int]()
+        self._levels = False
+        self._rows: Array | None = None
+
+    def due(self, step: int) -> bool:
+        """Tell whether to look at what is offered now: at steps 1, 2, 4, 8, ... up to 1024."""
+        return step <= 1024 and step & (step - 1) == 0
+
+    def at(self, X: Array, columns: Sequence[str] | None, penalty: float) -> None:
+        """Warn of what is wrong with the columns of X."""
+        self._sizes(X, columns, penalty)
+        if columns is None or self._levels:
+            return
+        # Few arms at a time may seem to have something in common that many have not.
+        self._rows = X if self._rows is None else np.vstack([self._rows, X])[-ROWS:]
+        self._levels = _warn_of_levels(self._rows, columns)
+
+    def _sizes(self, X: Array, columns: Sequence[str] | None, penalty: float) -> None:
+        there = X != 0.0
+        counts = there.sum(axis=0)
+        with np.errstate(over="ignore"):
+            sizes = np.sqrt((X * X).sum(axis=0) / np.maximum(counts, 1))
+        for j in np.flatnonzero((counts > 0) & (sizes < SMALL * math.sqrt(penalty))).tolist():
+            if j in self._small:
+                continue
+            name = repr(str(columns[j])) if columns else j
+            warnings.warn(
+                f"column {name} has entries of about {sizes[j]:.2g}, which a penalty of "
+                f"{penalty:g} holds back: until {penalty / sizes[j] ** 2:.2g} outcomes are known, "
+                "its effect moves into other columns. Give it units in which it is about 1, or let "
+                f"pb.Features do so: {REMEDY}",
+                UserWarning,
+                stacklevel=6,
+            )
+            self._small.add(j)  # unless the warning was taken for an error
+
+
+def _warn_of_levels(X: Array, columns: Sequence[str]) -> bool:
+    """Warn if levels of a category lack one, and nothing is the same for all arms."""
+    marks = ((X == 0.0) | (X == 1.0)).all(axis=0) & (X == 0.0).any(axis=0)
+    found: dict[str, list[int]] = defaultdict(list)
+    for j in np.flatnonzero(marks).tolist():
+        match = LEVEL.fullmatch(str(columns[j]))
+        if match is not None:
+            found[match[1]].append(j)
+    for prefix, group in found.items():
+        sums = X[:, group].sum(axis=1)
+        if sums.max() > 1.0 or sums.min() == 1.0 or sums.max() == 0.0:
+            continue  # several at once, or all levels are there
+        if len(X) <= 1 or _has_constant(X):
+            return False
+        names = ", ".join(repr(str(columns[j])) for j in group)
+        warnings.warn(
+            f"the columns {names} lack a level of {prefix!r}, and no column is the same for all "
+            "arms: what all returns share goes into the other coefficients, whose signs may flip. "
+            f"Add a column of ones, keep all levels, or let pb.Features encode it: {REMEDY}",
+            UserWarning,
+            stacklevel=6,
+        )
+        return True
+    return False
+
+
+def _has_constant(X: Array) -> bool:
+    """Tell whether some combination of the columns is the same for all arms."""
+    scale = np.abs(X).max(axis=0)
+    scaled = X / np.where(scale > 0, scale, 1.0)
+    ones = np.ones(len(X))
+    fit = np.linalg.lstsq(scaled, ones, rcond=None)[0]
+    return bool(np.abs(scaled @ fit - ones).max() < 1e-9)
+
+
+def look(looked: Looked, arms: object, columns: Sequence[str] | None, penalty: float) -> None:
+    """Look at what is on offer, if it is finitely many arms."""
+    if isinstance(arms, FiniteArms):
+        looked.at(arms.vectors, columns, penalty)

@@ -1,0 +1,191 @@
+"""Outcomes lose weight: a weighted ridge solved directly, and ledgers that know when."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import projbandits as pb
+from projbandits.ledger.memory_store import MemoryStore
+from tests import naive
+from tests.worlds import U3
+
+THETA = np.array([1.0, -0.5, 0.3])
+STRATEGIES = [pb.EIIDS(), pb.GENTRY(), pb.REGRET(), pb.EIIDS(arm_effects="auto")]
+DAY = 86_400.0
+
+
+class Clock:
+    """Time as the test wants it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1e9
+        monkeypatch.setattr("time.time", lambda: self.now)
+
+
+def played(decider: pb.Decider, clock: Clock | None = None, steps: int = 30) -> list[Any]:
+    """Return the arm, the reward, the step and the time of each outcome; some come late."""
+    rng, told, waiting = np.random.default_rng(0), [], list[pb.Decision]()
+    X = rng.normal(size=(8, 3))
+    for t in range(steps):
+        if clock is not None:
+            clock.now += float(rng.exponential(DAY))
+        waiting.append(decider.ask(X, ids=range(8)))
+        if t % 3 == 2:
+            for decision in waiting:
+                reward = float(decision.arm @ THETA + 0.3 * rng.normal())
+                decider.tell(decision, reward)
+                told.append((decision.arm, reward, t + 1, clock and clock.now))
+            waiting = []
+    return told
+
+
+def weighted(told: list[Any], weights: naive.Array, penalty: float) -> naive.Array:
+    X, r = np.array([x for x, *_ in told]), np.array([r for _, r, *_ in told])
+    V = penalty * np.eye(3) + X.T @ (weights[:, None] * X)
+    return np.linalg.solve(V, X.T @ (weights * r))
+
+
+def test_half_a_life_in_decisions_is_a_weighted_ridge() -> None:
+    decider = pb.Decider(pb.GENTRY(ridge=0.7), subspace=U3, seed=0, half_life=10)
+    told = played(decider)
+    weights = np.array([0.5 ** ((30 - step) / 10) for _, _, step, _ in told])
+    np.testing.assert_allclose(decider.ridge.theta, weighted(told, weights, 0.7), rtol=1e-10)
+    assert decider.ridge.n == 30
+    assert math.isclose(decider.ridge.weight, weights.sum(), rel_tol=1e-12)
+    assert decider.half_life == 10.0
+
+
+def test_half_a_life_in_time_is_a_weighted_ridge_at_the_time_of_each_decision(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+    decider = pb.Decider(pb.GENTRY(ridge=0.7), subspace=U3, seed=0, half_life="5d")
+    told = played(decider, clock)
+    clock.now += 20 * DAY  # nothing happens for a while
+    decision = decider.ask(np.eye(3))
+    assert decision.grounds is not None
+    weights = np.array([0.5 ** ((clock.now - when) / (5 * DAY)) for *_, when in told])
+    theta = weighted(told, weights, 0.7)
+    np.testing.assert_allclose(decision.grounds.state.ridge.theta, theta, rtol=1e-10)
+    clock.now -= 300 * DAY  # a clock that is wrong makes nobody younger
+    later = decider.ask(np.eye(3)).grounds
+    assert later is not None
+    np.testing.assert_array_equal(later.state.ridge.theta, decision.grounds.state.ridge.theta)
+
+
+def test_the_noise_is_estimated_from_what_is_not_forgotten() -> None:
+    rng = np.random.default_rng(0)
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, half_life=50)
+    for _ in range(600):
+        decision = decider.ask(rng.normal(size=(5, 3)))
+        decider.tell(decision, float(decision.arm @ THETA + 0.5 * rng.normal()))
+    assert abs(decider.ridge.noise - 0.5) < 0.1
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+@pytest.mark.parametrize("half_life", [7, "3d"])
+def test_what_is_known_and_decided_has_the_same_bits_however_it_is_reached(
+    strategy: Any, half_life: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    clock, store = Clock(monkeypatch), MemoryStore()
+    decider = pb.Decider(strategy, subspace=U3, seed=0, half_life=half_life, store=store, name="it")
+    played(decider, clock)
+    decider.decay(0.5)
+    decider.change(half_life=20)
+    played(decider, clock)
+    decider.save(tmp_path / "file")
+    others = [pb.Decider.open(store, "it"), pb.Decider.load(tmp_path / "file")]
+    first = next(held for chunk in decider._ledger.decisions() for held in chunk)
+    assert first.reward is not None
+    for other in others:
+        assert other.ridge.factor.tobytes() == decider.ridge.factor.tobytes()
+        assert other.half_life == decider.half_life == 20.0
+        assert other.ridge.forgotten == decider.ridge.forgotten
+    amended = others[1]
+    amended.amend(first.decision.id, first.reward + 1.0)
+    assert amended.ridge.factor.tobytes() != decider.ridge.factor.tobytes()
+    amended.amend(first.decision.id, first.reward)
+    assert amended.ridge.factor.tobytes() == decider.ridge.factor.tobytes()
+    reader = decider._logged()
+    for chunk in decider._ledger.decisions():
+        for held in chunk:
+            again = reader.again(held)
+            assert (again.index, again.probability) == (
+                held.decision.index,
+                held.decision.propensity,
+            )
+
+
+def test_without_a_log_it_forgets_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = []
+    for log in (True, False):
+        clock = Clock(monkeypatch)
+        decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, half_life="5d", log=log)
+        played(decider, clock, steps=300)  # snapshots are kept on the way
+        decider.save(tmp_path / str(log))
+        loaded = pb.Decider.load(tmp_path / str(log))
+        assert loaded.ridge.factor.tobytes() == decider.ridge.factor.tobytes()
+        found.append(decider.ridge.factor.tobytes())
+    assert found[0] == found[1]
+
+
+def test_decay_by_hand_is_a_weighted_ridge() -> None:
+    decider = pb.Decider(pb.GENTRY(ridge=0.7), subspace=U3, seed=0)
+    told = played(decider)
+    decider.decay(0.25)
+    told += played(decider)
+    weights = np.repeat([0.25, 1.0], 30)
+    np.testing.assert_allclose(decider.ridge.theta, weighted(told, weights, 0.7), rtol=1e-10)
+    for factor in (-0.1, 1.5, math.nan):
+        with pytest.raises(ValueError, match="factor must be"):
+            decider.decay(factor)
+
+
+def test_a_half_life_can_be_given_up() -> None:
+    decider = pb.Decider(pb.EIIDS(arm_effects=0.5), subspace=U3, seed=0, half_life=5)
+    played(decider)
+    decider.change(half_life=math.inf)
+    forgotten = decider.ridge.forgotten
+    played(decider)
+    assert decider.half_life is None
+    assert decider.ridge.forgotten == forgotten > 0.0
+
+
+@pytest.mark.parametrize("wrong", [0, -3, "soon", "0d", True, math.nan])
+def test_what_is_no_half_life_is_refused(wrong: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match="half_life must be"):
+        pb.Decider(subspace=U3, half_life=wrong)
+
+
+def test_logs_explanations_audits_and_replays_know_what_was_forgotten(tmp_path: Path) -> None:
+    decider = pb.Decider(pb.EIIDS(), subspace=U3, seed=0, half_life=8, log=True)
+    played(decider)
+    log = decider.log()
+    assert log["forgotten"].is_monotonic_increasing
+    assert log["forgotten"].iloc[-1] > 10.0
+    for row in log.itertuples():
+        explained = decider.explain(row.id).table
+        np.testing.assert_array_equal(explained["probability"], row.probabilities)
+        assert explained["probability"].iloc[row.index] == row.propensity
+    assert decider.audit().role is False
+    # The strategy that decided is replayed with its own probabilities, from memory or a table.
+    chosen = [p[i] for p, i in zip(log["probabilities"], log["position"], strict=True)]
+    assert chosen == log["propensity"].to_list()
+    decider.export(tmp_path / "log.parquet")
+    for source in (decider, log, tmp_path / "log.parquet"):
+        replayed = pb.replay(source, pb.EIIDS())
+        offered = np.array(log["offered"].to_list()).reshape(30, 8, 3)
+        chances = np.array(log["probabilities"].to_list())
+        expected = np.einsum("tk,tkj->tj", chances, offered) @ U3.matrix
+        np.testing.assert_allclose(replayed.features, expected, atol=1e-12)
+    decider.spill(tmp_path / "spilled.parquet")
+    assert decider.log()["forgotten"].to_list() == log["forgotten"].to_list()
+
+
+def test_deciders_that_forget_are_not_merged() -> None:
+    one, other = (pb.Decider(subspace=U3, half_life=half) for half in (None, 5))
+    with pytest.raises(ValueError, match="merging needs deciders without arm_effects"):
+        one.merge(other)

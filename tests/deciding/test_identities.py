@@ -1,0 +1,219 @@
+"""Who the arms are: names of items, and what each has of its own."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import projbandits as pb
+from projbandits.ledger.labels import read_label, write_label
+from projbandits.simulation.streams import stream
+from projbandits.strategies.items import Items
+from tests.worlds import U3
+
+THETA = np.array([1.0, -0.5, 0.3])
+WITH_EFFECTS = [
+    pb.EIIDS(arm_effects="auto"),
+    pb.GENTRY(arm_effects=0.5),
+    pb.REGRET(arm_effects="auto"),
+    pb.ProjectedUE(arm_effects=0.5),
+    pb.ProjectedTS(arm_effects=0.5, noise=0.3),
+]
+
+
+def played(decider: pb.Decider, steps: int = 60) -> list[pb.Decision]:
+    """Ask among six of twelve items, shown with other features every time; outcomes come late."""
+    rng, quality = np.random.default_rng(0), np.linspace(-1.0, 1.0, 12)
+    made = list[pb.Decision]()
+    for t in range(steps):
+        there = rng.choice(12, 6, replace=False)
+        names = [f"film {i}" for i in there]
+        made.append(decider.ask(rng.normal(size=(6, 3)), ids=names, count=None))
+        if t % 2:
+            for decision in made[-2:]:
+                own = quality[int(str(decision.label).split()[1])]
+                decider.tell(decision, float(decision.arm @ THETA + own + 0.3 * rng.normal()))
+    return made
+
+
+@pytest.mark.parametrize("label", ["film", "17", 17, -3, '"17"', "", "-", "0x", "ä\n", 10**30])
+def test_a_label_is_read_as_it_was_written(label: str | int) -> None:
+    assert read_label(write_label(label)) == label
+    assert type(read_label(write_label(label))) is type(label)
+
+
+def test_the_index_of_a_table_or_ids_say_who_the_arms_are() -> None:
+    X = np.eye(3)
+    decider = pb.Decider(subspace=U3, seed=0, log=True)
+    table = pd.DataFrame(X, index=["a", "b", "c"])
+    assert decider.ask(X).label is None
+    assert decider.ask(table).label in ("a", "b", "c")
+    assert decider.ask(table, ids=[7, 8, 9]).label in (7, 8, 9)
+    assert decider.ask(table.set_axis([4, 5, 6])).label in (4, 5, 6)
+    assert decider.ask(X, ids=np.array([4, 5, 6])).label in (4, 5, 6)
+    # An index that tells nobody apart is none.
+    assert decider.ask(table.set_axis(["a", "a", "b"])).label is None
+    assert decider.ask(table.set_axis([0.5, 1.5, 2.5])).label is None
+    labels = [d.label for d in decider.ask(table, count=3, id="all")]
+    assert sorted(map(str, labels)) == ["a", "b", "c"]
+    again = decider.ask(table, count=3, id="all")
+    assert [d.label for d in again] == labels
+    assert decider.log()["label"].iloc[-3:].tolist() == labels
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (["a", "b"], "ids must have 3 entries, one for each arm, got 2"),
+        (["a", "b", "a"], "ids must be distinct, got a more than once"),
+        ([1.5, 2.5, 3.5], r"ids must hold texts or whole numbers, got \[1.5"),
+        ([True, False, 2], "ids must hold texts or whole numbers"),
+        ("abc", "ids must list a text or a whole number for each arm, got 'abc'"),
+    ],
+)
+def test_ids_that_are_none_are_refused(ids: Any, message: str) -> None:
+    decider = pb.Decider(subspace=U3, seed=0)
+    with pytest.raises((ValueError, TypeError), match=message):
+        decider.ask(np.eye(3), ids=ids)
+    with pytest.raises(ValueError, match="must be finitely many where they have ids"):
+        decider.ask(pb.Ball(d=3), ids=ids)
+    assert decider.steps == 0
+
+
+def test_effects_of_items_need_names() -> None:
+    decider = pb.Decider(pb.EIIDS(arm_effects="auto"), subspace=U3, seed=0)
+    with pytest.raises(ValueError, match=r"ids must say who the arms are.*ask\(arms, ids=...\)"):
+        decider.ask(np.eye(3))
+    with pytest.raises(ValueError, match="the index of arms must be distinct"):
+        decider.ask(pd.DataFrame(np.eye(3), index=["a", "a", "b"]))
+    assert decider.ask(pd.DataFrame(np.eye(3))).label in (0, 1, 2)
+
+
+@pytest.mark.parametrize("strategy", WITH_EFFECTS, ids=repr)
+def test_what_is_known_of_items_has_the_same_bits_however_it_is_reached(
+    strategy: Any, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path}/items.db"
+    decider = pb.Decider(strategy, subspace=U3, seed=0, store=url, name="it")
+    made = played(decider)
+    decider.save(tmp_path / "file")
+    plain = pb.Decider(strategy, subspace=U3, seed=0)
+    assert [d.label for d in played(plain)] == [d.label for d in made]
+    plain.save(tmp_path / "plain")
+    others = [
+        pb.Decider.open(url, "it"),
+        pb.Decider.load(tmp_path / "file"),
+        plain,
+        pb.Decider.load(tmp_path / "plain"),
+    ]
+    mine: Items = decider._now().state.effects
+    for other in others:
+        theirs: Items = other._now().state.effects
+        assert theirs.labels == mine.labels
+        assert theirs.table.tobytes() == mine.table.tobytes()
+        assert theirs.linear.factor.tobytes() == mine.linear.factor.tobytes()
+        assert (theirs.ratio, theirs.noise, theirs.penalty) == (
+            mine.ratio,
+            mine.noise,
+            mine.penalty,
+        )
+    reader = decider._logged()
+    held = [held for chunk in decider._ledger.decisions() for held in chunk]
+    for one, decision in zip(held, made, strict=True):
+        again = reader.again(one)
+        assert again.index == decision.index
+        assert again.probability == decision.propensity or np.isnan(decision.propensity)
+        assert one.decision.label is not None
+        assert read_label(one.decision.label) == decision.label
+    decider.close()
+    others[0].close()
+
+
+def test_an_explanation_names_items_and_what_each_has_of_its_own() -> None:
+    decider = pb.Decider(pb.EIIDS(arm_effects="auto"), subspace=U3, seed=0, log=True)
+    made = played(decider)
+    for decision in (made[-1], made[-1].id):
+        explanation = decider.explain(decision)
+        table = explanation.table
+        assert table.index[table["chosen"]].tolist() == [made[-1].label]
+        assert table["probability"].sum() == pytest.approx(1.0)
+        chosen = table.loc[made[-1].label]
+        assert chosen["counted"] == pytest.approx(made[-1].estimate)
+        assert chosen["effect"] != 0.0
+        assert str(made[-1].label) in explanation.reason
+        best = table["counted"].idxmax()
+        assert ("best guess: " in explanation.reason) == (best == made[-1].label)
+    audit = decider.audit()
+    assert audit.role is False
+    with pytest.raises(ValueError, match="believes something of every item"):
+        decider.spill("never.parquet")
+    assert np.isfinite(pb.replay(decider, pb.EIIDS()).estimates().loc["model", "value"])
+
+
+def test_a_strategy_with_effects_can_take_over() -> None:
+    plain = pb.Decider(pb.EIIDS(), subspace=U3, seed=0, log=True)
+    made = played(plain)
+    after = pb.EIIDS(arm_effects=0.5, noise=0.3)
+    plain.change(strategy=after)
+    told = [(d.label, d.arm, plain._ledger.held(d.id)) for d in made]
+    fresh = Items.prior(3, 0.1, 0.5, 0.3)
+    for label, x, held in told:
+        assert held is not None
+        assert held.reward is not None
+        fresh = fresh.update(str(label), x, held.reward)
+        fresh = fresh.fitted(0.5, 0.3) if fresh.refit_due else fresh
+    found: Items = plain._now().state.effects
+    np.testing.assert_allclose(found.theta, fresh.theta, rtol=1e-9)
+    assert found.labels == fresh.labels
+    plain.change(strategy=pb.EIIDS())
+    assert plain._now().state.effects is None
+
+
+def test_history_says_whose_returns_it_holds() -> None:
+    rng = np.random.default_rng(0)
+    X, rewards = rng.normal(size=(50, 3)), rng.normal(size=50)
+    whose = [f"film {i % 5}" for i in range(50)]
+    decider = pb.Decider(pb.EIIDS(arm_effects=0.5), subspace=U3, seed=0, log=True)
+    decider.learn(X, rewards, ids=whose, id="old")
+    decider.learn(X, rewards, ids=whose, id="old")
+    items: Items = decider._now().state.effects
+    assert items.labels == [f"film {i}" for i in range(5)]
+    assert items.n == 50
+    with pytest.raises(ValueError, match="learnt before, from other rows"):
+        decider.learn(X, rewards, ids=whose[::-1], id="old")
+    with pytest.raises(ValueError, match="ids must have 50 entries"):
+        decider.learn(X, rewards, ids=whose[:3])
+    decider.learn(X[:2], rewards[:2])  # each an item of its own
+    assert decider._now().state.effects.size == 7
+
+
+def test_wines_with_ids_reach_the_regret_of_a_simulation() -> None:
+    # The same eight worlds; the means differ by less than three standard errors.
+    problem = pb.problems.wine(arms=40, noise=0.5)
+    strategy = pb.EIIDS(arm_effects="auto")
+    trials, horizon = 8, 200
+    simulated = pb.simulate(
+        problem, [strategy], trials=trials, horizon=horizon, seed=3, progress=False,
+        engine="reference",
+    ).regret[0, :, -1]  # fmt: skip
+    found = []
+    for trial in range(trials):
+        world = problem.world(stream(3, trial, "world"))
+        assert isinstance(world.arms, pb.FiniteArms)
+        assert world.arm_returns is not None
+        assert world.arm_rewards is not None
+        X, rng = world.arms.vectors, np.random.default_rng(trial)
+        decider = pb.Decider(strategy, subspace=world.subspace, seed=trial)
+        missed = 0.0
+        for _ in range(horizon):
+            order = rng.permutation(len(X))  # in another place every time
+            decision = decider.ask(X[order], ids=order)
+            i = int(decision.label or 0)
+            missed += world.best_reward - world.arm_rewards[i]
+            decider.tell(decision, float(world.arm_returns[i] + 0.5 * rng.normal()))
+        found.append(missed)
+    away = np.array(found) - simulated
+    assert abs(away.mean()) < 3.0 * away.std(ddof=1) / np.sqrt(trials)
+    assert np.mean(found) < 1.2 * simulated.mean()

@@ -1,0 +1,173 @@
+"""A decider with features: raw columns and contexts, recorded and known to all that is read."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import projbandits as pb
+
+FILMS = pd.DataFrame(
+    {
+        "length": [90, 110, 100, 140, 95, 120],
+        "genre": ["drama", "news", "drama", "sport", "news", "sport"],
+        "country": ["fr", "de", "fr", "it", "de", "it"],
+    },
+    index=["a", "b", "c", "d", "e", "f"],
+)
+SEEN = pd.concat([FILMS.assign(segment="x"), FILMS.assign(segment="y")])
+
+
+def made(**more: Any) -> pb.Features:
+    return pb.Features(
+        numeric=["length"],
+        categorical=["genre", "country", "segment"],
+        interactions=[("segment", "genre"), ("segment", "country")],
+        context=["segment"],
+        protected=["country"],
+        **more,
+    ).fit(SEEN)
+
+
+def played(decider: pb.Decider, steps: int = 20) -> list[pb.Decision]:
+    rng, found = np.random.default_rng(0), []
+    for t in range(steps):
+        context = {"segment": "x" if t % 2 else "y"}
+        found.append(decider.ask(FILMS, context=context))
+        decider.tell(found[-1], float(rng.normal() + (found[-1].label == "b")))
+    return found
+
+
+def test_features_say_what_counts_and_what_becomes_of_raw_columns() -> None:
+    features = made()
+    decider = pb.Decider(features=features, half_life="60d", seed=0)
+    decision = decider.ask(FILMS, context={"segment": "x"})
+    assert decision.label in FILMS.index
+    assert decision.context == {"segment": "x"}
+    rows = features.transform(FILMS, {"segment": "x"})
+    np.testing.assert_array_equal(decision.arm, rows[decision.index])
+    np.testing.assert_array_equal(decider.subspace.matrix, features.subspace.matrix)
+    assert decider.columns == features.names
+    assert decider.features is not None
+    assert decider.features.to_json() == features.to_json()
+
+
+def test_everything_that_is_read_knows_features_and_contexts(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/films.db"
+    decider = pb.Decider(features=made(), seed=0, store=url, name="films")
+    found = played(decider)
+    log = decider.log()
+    assert [json.loads(text) for text in log["context"]] == [d.context for d in found]
+    assert log["label"].tolist() == [d.label for d in found]
+    assert [c[2:-1] for c in log.columns if c.startswith("x[")] == [*made().names]
+    decider.save(tmp_path / "file")
+    decider.export(tmp_path / "log.parquet")
+    for other in (pb.Decider.open(url, "films"), pb.Decider.load(tmp_path / "file")):
+        assert other.features is not None
+        assert other.features.to_json() == made().to_json()
+        assert other.ridge.factor.tobytes() == decider.ridge.factor.tobytes()
+        table = other.explain(found[3].id).table
+        assert table.index.tolist() == [*FILMS.index]
+        np.testing.assert_array_equal(other.explain(found[3], arms=FILMS).table, table)
+        assert other.audit().role is False
+        assert other.ask(FILMS, context={"segment": "y"}).label in FILMS.index
+        other.close()
+    estimates = [pb.replay(log, pb.EIIDS()), pb.replay(tmp_path / "log.parquet", pb.EIIDS())]
+    np.testing.assert_allclose(estimates[0].features, estimates[1].features, rtol=1e-12)
+    again = pb.Decider(features=made(), store=url, name="films")
+    assert again.steps == 21
+    with pytest.raises(ValueError, match="same strategy, subspace, features and half-life"):
+        pb.Decider(features=made(missing="mean"), store=url, name="films")
+    decider.close()
+    again.close()
+
+
+def test_a_file_without_a_log_has_them_too(tmp_path: Path) -> None:
+    decider = pb.Decider(features=made(), seed=0, half_life=30)
+    played(decider)
+    waiting = decider.ask(FILMS, context={"segment": "y"})
+    decider.save(tmp_path / "file")
+    loaded = pb.Decider.load(tmp_path / "file", resume=True)
+    assert loaded.features is not None
+    (pending,) = loaded.pending
+    assert (pending.label, pending.context) == (waiting.label, {"segment": "y"})
+    loaded.tell(pending, 1.0)
+    decider.tell(waiting, 1.0)
+    one, other = (d.ask(FILMS, context={"segment": "x"}) for d in (decider, loaded))
+    assert (one.label, one.propensity, one.estimate) == (
+        other.label,
+        other.propensity,
+        other.estimate,
+    )
+
+
+def test_the_same_id_gets_the_same_decision_in_the_same_context() -> None:
+    decider = pb.Decider(features=made(), seed=0)
+    one = decider.ask(FILMS, context={"segment": "x"}, id="request-1")
+    assert decider.ask(FILMS, context={"segment": "x"}, id="request-1").label == one.label
+    with pytest.raises(ValueError, match="the arm chosen then is not in its place"):
+        decider.ask(FILMS, context={"segment": "y"}, id="request-1")
+
+
+def test_history_is_raw_too() -> None:
+    rng = np.random.default_rng(0)
+    rewards = rng.normal(size=len(SEEN))
+    one, other = pb.Decider(features=made(), seed=0), pb.Decider(features=made(), seed=0)
+    one.learn(SEEN, rewards)
+    other.learn(SEEN.drop(columns="segment"), rewards, context={"segment": SEEN["segment"]})
+    plain = pb.Decider(subspace=made().subspace, seed=0)
+    plain.learn(made().transform(SEEN), rewards)
+    for decider in (one, other):
+        np.testing.assert_array_equal(decider.ridge.factor, plain.ridge.factor)
+
+
+@pytest.mark.parametrize("library", ["polars", "arrow", "dicts"])
+def test_tables_of_any_kind_are_decided_on_alike(library: str) -> None:
+    if library == "polars":
+        table: Any = pytest.importorskip("polars").from_pandas(FILMS)
+    elif library == "arrow":
+        table = pytest.importorskip("pyarrow").Table.from_pandas(FILMS, preserve_index=False)
+    else:
+        table = json.loads(json.dumps(FILMS.to_dict("records")))
+    context = {"segment": np.str_("x")}
+    one = pb.Decider(features=made(), seed=0).ask(table, context=context, ids=FILMS.index)
+    other = pb.Decider(features=made(), seed=0).ask(FILMS, context={"segment": "x"})
+    np.testing.assert_array_equal(one.arm, other.arm)
+    assert (one.label, one.context) == (other.label, other.context)
+    nameless = pb.Decider(features=made(), seed=0).ask(table, context=context)
+    assert nameless.label is None
+
+
+def test_a_subspace_of_ones_own_must_fit_the_features() -> None:
+    features = made()
+    mine = pb.Subspace.without(["length"], columns=features.names)
+    assert pb.Decider(features=features, subspace=mine).subspace.dim == len(features.names) - 1
+    with pytest.raises(ValueError, match=r"subspace must be one of the .* features"):
+        pb.Decider(features=features, subspace=pb.Subspace.coordinates([0], d=2))
+    with pytest.raises(TypeError, match=r"features must be a pb.Features, got \['a'\]"):
+        pb.Decider(features=["a"])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="subspace must be a Subspace, got None"):
+        pb.Decider()
+    with pytest.raises(ValueError, match="not fitted yet"):
+        pb.Decider(features=pb.Features(numeric=["length"]))
+
+
+@pytest.mark.parametrize(
+    ("context", "message"),
+    [
+        (None, "context must be given, the items have no column 'segment'"),
+        ({"segement": "x"}, "context must have a column 'segment', it is missing"),
+        ([{"segment": "x"}], "context must be one dict of values"),
+        ({"segment": {1, 2}}, "context must hold texts and numbers"),
+    ],
+)
+def test_a_context_that_is_none_is_refused(context: Any, message: str) -> None:
+    decider = pb.Decider(features=made(), seed=0)
+    with pytest.raises((ValueError, TypeError), match=message):
+        decider.ask(FILMS, context=context)
+    assert decider.steps == 0
+    with pytest.raises(ValueError, match="context needs a decider that knows what to make of it"):
+        pb.Decider(subspace=pb.Subspace.coordinates([0], d=1)).ask([[1.0]], context={"a": 1})
