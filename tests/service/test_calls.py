@@ -36,7 +36,7 @@ def test_a_decider_is_made_once_and_the_same_again_is_harmless(fresh: Service) -
         ({"strategy": "__import__('os').system('true')"}, 422, "strategy must be a name"),
         ({"strategy": "Nobody()"}, 422, "strategy must be one of"),
         ({"protected": ["aeg"]}, 422, "did you mean 'age'"),
-        ({"columns": None}, 422, "columns must name the features"),
+        ({"columns": None}, 422, "columns or features must say"),
         ({"columns": "drama"}, 422, "columns"),
         ({"colums": ["a"]}, 422, "colums"),
         ({"expire": {"after": "soon"}}, 422, "expire: after must be seconds"),
@@ -284,6 +284,61 @@ def test_labels_may_be_in_a_column_of_another_name_and_of_numbers(films: Service
     rows = [{"film": i, "drama": 1, "length": i, "age": 0} for i in range(3)]
     films.ok("PUT", "/items?label=film", json=rows)
     assert films.ok("POST", "/ask", json={"items": [2]})["label"] == "2"
+
+
+RAW = {
+    "features": {
+        "numeric": ["length"],
+        "categorical": {"genre": None, "segment": ["x", "y"]},
+        "context": ["segment"],
+        "interactions": [["segment", "genre"]],
+        "protected": ["segment"],
+    },
+    "strategy": "GENTRY()",
+    "half_life": "60d",
+    "seed": 0,
+}
+
+
+def test_features_are_learnt_from_the_first_catalogue_and_context_comes_with_the_call(
+    fresh: Service,
+) -> None:
+    fresh.ok("PUT", json=RAW)
+    fresh.ok("PUT", json=RAW)
+    assert fresh.ok("GET")["waiting"] == "for its catalogue"
+    assert "waits for its catalogue" in fresh.problem(409, "POST", "/ask", json={"filter": {}})
+    assert "Categorical" not in fresh.problem(409, "PUT", json={**RAW, "strategy": "CURSE()"})
+    missing = [{"label": "a", "genre": "drama"}]
+    assert "'length'" in fresh.problem(422, "PUT", "/items", json=missing)
+    fresh.ok("PUT", "/items", json=FILMS)
+    assert "genre=drama" in fresh.ok("GET")["columns"]
+    made = fresh.ask(filter={"genre": "drama"}, context={"segment": "x"}, id="q")
+    assert made["label"] in ("a", "c")
+    found = fresh.ok("GET", "/decisions/q")
+    assert found["context"] == {"segment": "x"}
+    assert found["label"] == made["label"]
+    body = {"filter": {}, "context": {"segmnt": "x"}}
+    assert "segment" in fresh.problem(422, "POST", "/ask", json=body)
+    decider = pb.Decider.open(fresh.url, fresh.name)
+    assert decider.half_life is not None
+    twin = pb.Decider.open(fresh.url, fresh.name).features
+    assert twin is not None
+    assert twin.subspace.dim == decider.subspace.dim < len(twin.names)
+
+
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        ({"numerc": ["a"]}, "did you mean 'numeric'"),
+        ({"numeric": {"a": [0.0, 1.0]}, "interactions": 3}, "interactions must be pairs"),
+        ({"format": 99}, "features of format"),
+        ({"numeric": {"a": "x"}}, "'a'"),
+    ],
+)
+def test_features_that_cannot_be_made_are_refused(
+    fresh: Service, features: dict[str, Any], said: str
+) -> None:
+    assert said in fresh.problem(422, "PUT", json={"features": features})
 
 
 def test_a_decision_is_explained(films: Service) -> None:

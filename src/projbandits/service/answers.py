@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,11 +43,11 @@ def plain(value: Any) -> Any:
     return value
 
 
-def decision(made: Decision, label: str | None = None) -> dict[str, Any]:
+def decision(made: Decision) -> dict[str, Any]:
     """Return a decision."""
     return {
         "id": made.id,
-        "label": label if made.label is None else made.label,
+        "label": made.label,
         "index": made.index,
         "propensity": _number(made.propensity),
         "estimate": _number(made.estimate),
@@ -67,6 +66,7 @@ def account(held: Held, explanation: Explanation) -> dict[str, Any]:
     return {
         **decision(made),
         "meta": made.meta,
+        "context": made.context,
         "arm": plain(made.arm),
         "reward": held.reward,
         "told": held.time,
@@ -121,14 +121,6 @@ def audit(found: Audit) -> dict[str, Any]:
         "groups": plain(found.groups.to_dict("records")),
         "proxies": plain(found.proxies.reset_index().to_dict("records")),
     }
-
-
-def labels(made: Iterable[Decision], offered: Sequence[str] | None) -> list[dict[str, Any]]:
-    """Return decisions with what the chosen items are called."""
-    return [
-        decision(each, None if offered is None or each.index is None else offered[each.index])
-        for each in made
-    ]
 
 
 def _number(value: Any) -> float | None:

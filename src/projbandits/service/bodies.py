@@ -43,7 +43,15 @@ class Make(Body):
     columns: list[str] | None = Field(None, description="the features by name, in their order")
     protected: list[str] = Field([], description="those of the columns that must not count")
     strategy: str = Field("EIIDS()", description="who decides, such as 'GENTRY(alpha=2)'")
-    half_life: None = Field(None, description="nothing is forgotten")
+    features: Row | None = Field(
+        None,
+        description="instead of columns, how raw columns become features: the arguments of "
+        "pb.Features, or what to_dict returns; what they leave open is learnt from the first "
+        "catalogue",
+    )
+    half_life: float | str | None = Field(
+        None, description="after how many decisions, or how much time ('60d'), outcomes fade"
+    )
     seed: int | None = Field(None, ge=0, description="where randomness comes from; fresh if null")
     expire: Expiry | None = Field(None, description="when decisions without an outcome are settled")
 
@@ -59,6 +67,7 @@ class Ask(Body):
         description="which items of the catalogue: by column a value, a list of values, or "
         '{"least": 1, "most": 2}; {} is all of them',
     )
+    context: Row | None = Field(None, description="columns that come with the call")
     count: int = Field(1, ge=1, description="how many distinct items to choose")
     id: Text | None = Field(None, description="what to call the decision; made up if null")
     meta: Any = Field(None, description="what to note with it")

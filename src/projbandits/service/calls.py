@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from projbandits._checks import short
-from projbandits.deciding import Decider
+from projbandits.deciding import Decider, Decision
 from projbandits.ledger.protocol import Unknown
 from projbandits.service import answers, items, parquet
 from projbandits.service.bodies import Ask, Body, Make, Outcome, Tell, Withdraw
@@ -97,7 +97,7 @@ class Answer(NamedTuple):
 
 def all_deciders(call: Call) -> Answer:
     """Return all deciders that a token may see."""
-    names = [name for name in call.hub.names() if call.only in (None, name)]
+    names = [name for name in call.hub.declared_names() if call.only in (None, name)]
     return Answer({"deciders": [_described(call.hub, name) for name in names]})
 
 
@@ -131,18 +131,19 @@ def ask(call: Call) -> Answer:
     if sent.meta is not None and len(json.dumps(sent.meta)) > call.limits.meta:
         raise Refused(413, f"meta must have at most {call.limits.meta:,} bytes of JSON")
     arms, labels = _offered(call, sent)
+    more = {"context": sent.context, "ids": labels, "id": sent.id, "meta": sent.meta}
     try:
-        decisions = (
-            decider.ask(arms, count=sent.count, id=sent.id, meta=sent.meta)
+        decisions: list[Decision] = (
+            decider.ask(arms, count=sent.count, **more)
             if sent.count > 1
-            else [decider.ask(arms, id=sent.id, meta=sent.meta)]
+            else [decider.ask(arms, **more)]
         )
     except (ValueError, TypeError) as error:
         if str(error).startswith("arms "):  # what the library calls them
             error.args = ("items" + str(error)[4:],)
         raise
     call.counted["decisions"] = len(decisions)
-    said = answers.labels(decisions, labels)
+    said = [answers.decision(made) for made in decisions]
     return Answer(said[0] if sent.count == 1 else {"decisions": said})
 
 
@@ -154,7 +155,7 @@ def _offered(call: Call, sent: Ask) -> tuple[Any, list[str] | None]:
     if sent.filter is not None:
         chosen = call.hub.items(call.name).where(sent.filter)
         _check_size(call, len(chosen.labels))
-        return chosen.vectors, chosen.labels
+        return chosen.arms, chosen.labels
     listed = sent.items or []
     _check_size(call, len(listed))
     if not listed:
@@ -175,16 +176,15 @@ def _offered(call: Call, sent: Ask) -> tuple[Any, list[str] | None]:
     except KeyError:  # perhaps another process has a new catalogue
         call.hub.look(0.0)
         found = call.hub.items(call.name).named(named)
-    return found.vectors, found.labels
+    return found.arms, found.labels
 
 
 def _rows(call: Call, rows: list[dict[str, Any]]) -> tuple[Any, list[str] | None]:
-    """Return rows as a table, and their labels if they have them."""
-    import pandas as pd
-
-    columns = call.decider.columns or ()
+    """Return rows, and their labels if they have them."""
+    features = call.decider.features
+    taken = call.decider.columns if features is None else features.encodings_
     labels = None
-    if items.LABEL not in columns and any(items.LABEL in row for row in rows):
+    if items.LABEL not in (taken or ()) and any(items.LABEL in row for row in rows):
         labels = list[str]()
         for i, row in enumerate(rows):
             label = row.pop(items.LABEL, None)
@@ -194,7 +194,7 @@ def _rows(call: Call, rows: list[dict[str, Any]]) -> tuple[Any, list[str] | None
                     f"{i}"
                 )
             labels.append(str(label))
-    return pd.DataFrame(rows), labels
+    return rows, labels
 
 
 def _check_size(call: Call, rows: int) -> None:
@@ -276,8 +276,11 @@ def log(call: Call) -> Answer:
 
 
 def _described(hub: Hub, name: str) -> dict[str, Any]:
-    decider, declared = hub.decider(name), hub.declared(name)
+    declared = hub.declared(name)
     said = {} if declared is None else declared.model_dump(exclude={"seed"})
+    if declared is not None and name not in hub.names():
+        return {**said, "name": name, "waiting": "for its catalogue"}
+    decider = hub.decider(name)
     try:
         catalogue = len(hub.items(name))
     except KeyError:

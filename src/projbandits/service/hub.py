@@ -10,18 +10,17 @@ import json
 import re
 import threading
 import time
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from projbandits import specs
 from projbandits._checks import short
 from projbandits.deciding import Decider, offers
-from projbandits.deciding.reports import seconds
+from projbandits.deciding.reports import half_life, seconds
 from projbandits.deciding.stores import open_store
 from projbandits.ledger.documents import Documents
 from projbandits.ledger.protocol import Conflict, Unknown
-from projbandits.service import items, tokens
+from projbandits.service import items, raw, tokens
 from projbandits.service.bodies import Make
 from projbandits.service.items import Items
 from projbandits.service.tokens import Token
@@ -31,6 +30,7 @@ from projbandits.subspace import Subspace
 if TYPE_CHECKING:
     import pandas as pd
 
+    from projbandits.features import Features
     from projbandits.ledger.sql import SqlStore
 
 STALE = 1.0
@@ -95,6 +95,12 @@ class Hub:
         """Return the names of the deciders."""
         return self.store.names()
 
+    def declared_names(self) -> list[str]:
+        """Return the names of the deciders, with those that wait for their catalogues."""
+        self.look()
+        waiting = {name for kind, name in self._revisions if kind == DECIDER}
+        return sorted(waiting | {*self.names()})
+
     def decider(self, name: str) -> Decider:
         """Return a decider that is there."""
         found = self._deciders.get(name)
@@ -105,6 +111,11 @@ class Hub:
                     try:
                         found = Decider.open(self.store, name)
                     except Unknown as error:
+                        if self.documents.read(DECIDER, name) is not None:
+                            raise Conflict(
+                                f"{name!r} waits for its catalogue, from which its features are "
+                                f"learnt: put it to /v1/deciders/{name}/items"
+                            ) from error
                         raise Unknown(
                             f"there is no decider {short(name)}: an administrator makes it by PUT "
                             "/v1/deciders/{name}"
@@ -134,28 +145,68 @@ class Hub:
             raise TypeError(f"strategy must be one that decides online, got {strategy!r}")
         if wanted.expire is not None:
             seconds("expire: after", wanted.expire.after)
-        if not wanted.columns:
-            raise ValueError("columns must name the features, got none")
-        subspace = Subspace.without(wanted.protected, wanted.columns)
+        half_life(wanted.half_life)
+        new = name not in self.names()
+        features, subspace = None, None
+        if wanted.features is not None:
+            if wanted.columns is not None or wanted.protected:
+                raise ValueError("features must come without columns and protected, which it has")
+            features = raw.fitted(wanted.features, None)
+        elif wanted.columns:
+            subspace = Subspace.without(wanted.protected, wanted.columns)
+        else:
+            raise ValueError("columns or features must say what the features are, got neither")
+        if features is None and subspace is None:
+            new = self._wait(name, wanted, new)  # for its catalogue
+        else:
+            self._made(name, wanted, strategy, features, subspace)
+        self.documents.write(DECIDER, name, wanted.model_dump_json().encode())
+        self.look(0.0)
+        return new
+
+    def _wait(self, name: str, wanted: Make, new: bool) -> bool:
+        """Check a declaration whose features are learnt from the first catalogue."""
+        before = self.declared(name)
+        if before is not None:
+            again = before.model_dump(exclude={"expire"}) == wanted.model_dump(exclude={"expire"})
+            if not again:
+                raise Conflict(f"name must be that of a new decider, {name!r} has {before!r}")
+            return False
+        if not new:
+            raise Conflict(f"name must be that of a new decider, {name!r} was made otherwise")
+        return True
+
+    def _made(
+        self,
+        name: str,
+        wanted: Make,
+        strategy: LinearStrategy,
+        features: Features | None,
+        subspace: Subspace | None,
+    ) -> None:
+        """Make a decider in the store, or join it if it is the same."""
         new = name not in self.names()
         try:
             made = Decider(
-                strategy, subspace=subspace, seed=wanted.seed, store=self.store, name=name
+                strategy,
+                subspace=subspace,
+                features=features,
+                half_life=wanted.half_life,
+                seed=wanted.seed,
+                store=self.store,
+                name=name,
             )
         except ValueError as error:
             if new or name not in self.names():
                 raise
             raise Conflict(str(error)) from error
-        if made.columns != tuple(wanted.columns):
+        if wanted.columns is not None and made.columns != tuple(wanted.columns):
             raise Conflict(
                 f"columns must be those that {name!r} has, {list(made.columns or ())}, got "
                 f"{wanted.columns}"
             )
-        self.documents.write(DECIDER, name, wanted.model_dump_json().encode())
         with self._lock:
             self._deciders.setdefault(name, made)
-        self.look(0.0)
-        return new
 
     def items(self, name: str) -> Items:
         """Return the catalogue of a decider."""
@@ -174,22 +225,32 @@ class Hub:
 
     def put_items(self, name: str, table: pd.DataFrame) -> Items:
         """Replace the catalogue of a decider, durably."""
-        decider = self.decider(name)
-        columns = self._features(name, table)
-        missing = [column for column in columns if column not in table]
-        named = table if missing else table[columns]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            offers.read(
-                "items", named, decider.subspace, tuple(columns), decider.ridge.penalty
-            )  # raises, naming row and column
+        declared = self.declared(name)
+        if declared is not None and declared.features is not None and name not in self.names():
+            strategy = specs.strategy(declared.strategy)
+            assert isinstance(strategy, LinearStrategy)
+            features = raw.fitted(declared.features, table)
+            self._made(name, declared, strategy, features, None)
+        decider, columns = self.decider(name), self._features(name, table)
+        if columns is None:
+            raw.check(decider, table)
+        else:
+            missing = [column for column in columns if column not in table]
+            named = table if missing else table[columns]
+            penalty = decider.ridge.penalty
+            # It raises, naming row and column.
+            offers.read("items", named, decider.subspace, tuple(columns), penalty)
         made = Items(table, columns)
         self.documents.write(ITEMS, name, items.written(table))
         self.look(0.0)
         return made
 
-    def _features(self, name: str, table: pd.DataFrame) -> list[str]:
-        return list(self.decider(name).columns or map(str, table.columns))
+    def _features(self, name: str, table: pd.DataFrame) -> list[str] | None:
+        """Return which columns are features; None if the decider makes them of raw columns."""
+        decider = self.decider(name)
+        if decider.features is not None:
+            return None
+        return list(decider.columns or map(str, table.columns))
 
     def expire(self) -> dict[str, int]:
         """Settle what is overdue by each decider's declaration; return how many by name."""

@@ -56,6 +56,11 @@ class Chosen(NamedTuple):
     table: pd.DataFrame
     vectors: Array | None
 
+    @property
+    def arms(self) -> Any:
+        """What to ask with."""
+        return self.table if self.vectors is None else self.vectors
+
 
 class Items:
     """A catalogue at hand.

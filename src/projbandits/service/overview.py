@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from projbandits.ledger.happened import Amended, Decided, Event, Told, Withdrawn
+from projbandits.ledger.labels import read_label
 from projbandits.ledger.protocol import EXPIRED, Ledger
 
 BINS = 60
@@ -107,7 +108,7 @@ class Overview:
                 "recent": [
                     {
                         "id": each.id,
-                        "label": each.label,
+                        "label": self._called(each),
                         "index": each.index,
                         "propensity": None if math.isnan(each.propensity) else each.propensity,
                         "estimate": each.estimate,
@@ -146,7 +147,7 @@ class Overview:
             self._bin(event.time).expired += event.why == EXPIRED
 
     def _called(self, event: Decided) -> str:
-        return f"arm {event.index}" if event.label is None else str(event.label)
+        return f"arm {event.index}" if event.label is None else str(read_label(event.label))
 
     def _bin(self, when: float) -> Bin:
         """Return the span that a time is in; spans double when they become too many."""
