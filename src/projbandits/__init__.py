@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from projbandits.features import Features
     from projbandits.results import Result
     from projbandits.ridge import Ridge
+    from projbandits.service.client import connect
     from projbandits.simulation.simulate import simulate
     from projbandits.strategies import *  # noqa: F403
     from projbandits.subspace import Subspace
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         "Ridge",
         "Subspace",
         "__version__",
+        "connect",
         "problems",
         "replay",
         "schedules",
@@ -53,6 +55,7 @@ _HOMES = {
     "evaluation": ("replay",),
     "estimator": ("ProjectedRidge",),
     "features": ("Features",),
+    "service.client": ("connect",),
 }
 """Which names are in which module; where it says none, the module's own `__all__` does."""
 

@@ -33,6 +33,8 @@ class Refused(Exception):  # noqa: N818
         After how many seconds the same request may be answered.
     errors : sequence, optional
         Where there are several faults, each with its field.
+    kind : str, optional
+        What the library raised, for clients that raise the same.
     """
 
     def __init__(
@@ -42,9 +44,11 @@ class Refused(Exception):  # noqa: N818
         *,
         retry: float | None = None,
         errors: list[dict[str, str]] | None = None,
+        kind: str | None = None,
     ) -> None:
         super().__init__(detail)
         self.status, self.detail, self.retry, self.errors = status, detail, retry, errors
+        self.kind = kind
 
     def body(self) -> bytes:
         """Return the problem as JSON."""
@@ -54,6 +58,8 @@ class Refused(Exception):  # noqa: N818
             "status": self.status,
             "detail": self.detail[:LONGEST],
         }
+        if self.kind:
+            said["kind"] = self.kind
         if self.errors:
             said["errors"] = self.errors
         return json.dumps(said).encode()
@@ -88,13 +94,16 @@ def refused(error: BaseException) -> Refused | None:
     if isinstance(error, Damaged | WrongVersion):
         return Refused(503, said, retry=60)
     if isinstance(error, Conflict):
-        return Refused(409, said)
+        return Refused(409, said, kind="Conflict")
     if isinstance(error, KeyError):
-        return Refused(404, str(error.args[0]) if error.args else "there is no such thing")
+        what = str(error.args[0]) if error.args else "there is no such thing"
+        return Refused(404, what, kind="KeyError")
     if isinstance(error, MemoryError):
         return Refused(413, "there is not enough memory for this: ask for less")
     if isinstance(error, ValueError | TypeError | OverflowError | RecursionError):
-        return Refused(422, said)
+        return Refused(
+            422, said, kind="TypeError" if isinstance(error, TypeError) else "ValueError"
+        )
     return None
 
 
