@@ -13,9 +13,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from projbandits.service import tokens
-from projbandits.service.app import make_app
 from projbandits.service.calls import Limits
 from projbandits.service.hub import Hub
+from projbandits.service.web import make_app
 
 FILMS = [
     {"label": "a", "drama": 1.0, "length": 0.5, "age": 0.1, "genre": "drama"},

@@ -49,15 +49,15 @@ def serve(
 
     The first start makes the store and prints a token, once.
     """
-    running = _part("running")
+    starting = _part("starting")
     given = {"store": store, "host": host, "port": port, "processes": processes}
-    settings = running.read_settings(config, given)
-    first = running.prepare(settings)
+    settings = starting.read_settings(config, given)
+    first = starting.prepare(settings)
     typer.echo(f"dashboard: {settings.address}")
     if first is not None:
         typer.echo(f"token: {first}")
         typer.echo("It administers everything and is not shown again.", err=True)
-    running.serve(settings)
+    starting.serve(settings)
 
 
 @token_app.command("make")

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple, TypeVar
 from projbandits._checks import short
 from projbandits.deciding import Decider, Decision
 from projbandits.ledger.protocol import Unknown
-from projbandits.service import answers, items, parquet
+from projbandits.service import answers, parquet
+from projbandits.service import item_tables as items
 from projbandits.service.bodies import Ask, Body, Make, Outcome, Tell, Withdraw
 from projbandits.service.hub import Hub
-from projbandits.service.items import FORMATS
-from projbandits.service.problems import Refused
+from projbandits.service.item_tables import FORMATS
+from projbandits.service.refusals import Refused
 
 Sent = TypeVar("Sent", bound=Body)
 
@@ -181,10 +182,12 @@ def _offered(call: Call, sent: Ask) -> tuple[Any, list[str] | None]:
 
 def _rows(call: Call, rows: list[dict[str, Any]]) -> tuple[Any, list[str] | None]:
     """Return rows, and their labels if they have them."""
+    labels = None
+    if not any(items.LABEL in row for row in rows):
+        return rows, labels
     features = call.decider.features
     taken = call.decider.columns if features is None else features.encodings_
-    labels = None
-    if items.LABEL not in (taken or ()) and any(items.LABEL in row for row in rows):
+    if items.LABEL not in (taken or ()):
         labels = list[str]()
         for i, row in enumerate(rows):
             label = row.pop(items.LABEL, None)
@@ -198,7 +201,7 @@ def _rows(call: Call, rows: list[dict[str, Any]]) -> tuple[Any, list[str] | None
 
 
 def _check_size(call: Call, rows: int) -> None:
-    limits, d = call.limits, call.decider.subspace.ambient
+    limits, d = call.limits, call.hub.width(call.name)
     if rows > limits.rows:
         raise Refused(413, f"items must have at most {limits.rows:,} rows, got {rows:,}")
     if rows * d > limits.numbers:

@@ -20,9 +20,10 @@ from projbandits.deciding.reports import half_life, seconds
 from projbandits.deciding.stores import open_store
 from projbandits.ledger.documents import Documents
 from projbandits.ledger.protocol import Conflict, Unknown
-from projbandits.service import items, raw, tokens
+from projbandits.service import item_tables as items
+from projbandits.service import raw, tokens
 from projbandits.service.bodies import Make
-from projbandits.service.items import Items
+from projbandits.service.item_tables import Items
 from projbandits.service.tokens import Token
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
@@ -59,6 +60,7 @@ class Hub:
         self._deciders: dict[str, Decider] = {}
         self._items: dict[str, Items | None] = {}
         self._declared: dict[str, Make] = {}
+        self._widths: dict[str, int] = {}
         self.look(0.0)
 
     def look(self, age: float = STALE) -> None:
@@ -122,6 +124,12 @@ class Hub:
                         ) from error
                     self._deciders[name] = found
         return found
+
+    def width(self, name: str) -> int:
+        """Return how many features an arm has, which never changes."""
+        if name not in self._widths:
+            self._widths[name] = self.decider(name).subspace.ambient
+        return self._widths[name]
 
     def declared(self, name: str) -> Make | None:
         """Return how a decider was declared; None if it was made in Python."""

@@ -20,7 +20,7 @@ from projbandits.service.calls import Answer, Call, Limits, Route
 from projbandits.service.hub import Hub
 from projbandits.service.metrics import Labels, Metrics
 from projbandits.service.overview import Overview
-from projbandits.service.problems import KNOWN, Refused, refused
+from projbandits.service.refusals import KNOWN, Refused, refused
 from projbandits.service.tokens import Token
 
 Done = TypeVar("Done")

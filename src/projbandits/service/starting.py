@@ -17,9 +17,9 @@ from fastapi import FastAPI
 
 from projbandits._checks import did_you_mean, short
 from projbandits.service import tokens
-from projbandits.service.app import make_app
 from projbandits.service.calls import Limits
 from projbandits.service.hub import Hub, declaration
+from projbandits.service.web import make_app
 
 SETTINGS = "PROJBANDITS_SERVICE"
 """The environment variable by which processes of one service learn what they serve."""
@@ -161,5 +161,5 @@ def serve(settings: Settings) -> None:
         Stopping(uvicorn.Config(_app(settings), **options)).run()
         return
     os.environ[SETTINGS] = json.dumps(asdict(settings))
-    where = "projbandits.service.running:application"
+    where = "projbandits.service.starting:application"
     uvicorn.run(where, factory=True, workers=settings.processes, **options)

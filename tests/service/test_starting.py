@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 import projbandits as pb
-from projbandits.service.running import Settings, prepare, read_settings
+from projbandits.service.starting import Settings, prepare, read_settings
 from tests.service.conftest import FILMS, MAKE, bearer
 from tests.service.processes import Process
 

@@ -79,7 +79,7 @@ def refused(error: BaseException) -> Refused | None:
 
     Examples
     --------
-    >>> from projbandits.service.problems import refused
+    >>> from projbandits.service.refusals import refused
     >>> problem = refused(ValueError("alpha must be positive, got -1.0"))
     >>> problem.status, problem.detail
     (422, 'alpha must be positive, got -1.0')

@@ -18,8 +18,8 @@ from starlette.responses import Response
 from projbandits._version import __version__
 from projbandits.service.calls import ROUTES, Limits, Route
 from projbandits.service.hub import Hub
-from projbandits.service.items import FORMATS
-from projbandits.service.problems import KNOWN, Refused, refused
+from projbandits.service.item_tables import FORMATS
+from projbandits.service.refusals import KNOWN, Refused, refused
 from projbandits.service.server import HEADERS, Server, problem
 
 Endpoint = Callable[[Request], Awaitable[Response]]

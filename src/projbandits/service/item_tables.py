@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array, did_you_mean, short
 from projbandits.accounts.footer import declared
-from projbandits.service.problems import Refused
+from projbandits.service.refusals import Refused
 
 if TYPE_CHECKING:
     import pandas as pd
