@@ -60,6 +60,7 @@ class Overview:
     withdrawn: set[str] = field(default_factory=set)
     pending: dict[str, float] = field(default_factory=dict)
     recent: deque[Decided] = field(default_factory=lambda: deque(maxlen=RECENT))
+    positions: deque[int] = field(default_factory=lambda: deque(maxlen=200))
     chosen: Counter[str] = field(default_factory=Counter)
     start: float = math.nan
     width: float = 1.0
@@ -73,6 +74,8 @@ class Overview:
             for chunk in self.ledger.read(self.position):
                 for entry in chunk:
                     self._take(entry.event)
+                    if isinstance(entry.event, Decided):
+                        self.positions.append(entry.position)
                     self.position = entry.position
             return self.position > before
 

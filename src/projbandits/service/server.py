@@ -77,7 +77,7 @@ class Server:
         body = b""
         if route.method not in SAFE:
             most = self.limits.catalogue if with_items else self.limits.body
-            body = await self._body(request, most)
+            body = await self.body(request, most)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         call = Call(
             self.hub, self.limits, request.path_params, request.query_params, kind, body,
@@ -143,7 +143,14 @@ class Server:
             )
         return future.result()
 
-    async def _body(self, request: Request, most: int) -> bytes:
+    async def guarded(self, work: Callable[[], Done], *, slow: bool = False) -> Done:
+        """Have work done by a thread; what the library raises is a refusal."""
+        try:
+            return await self.run(work, "", slow=slow)
+        except KNOWN as error:
+            raise refused(error) or error from error
+
+    async def body(self, request: Request, most: int) -> bytes:
         """Return the body, unless it is too large or too slow."""
         too_large = Refused(413, f"the body must have at most {most:,} bytes")
         length = request.headers.get("content-length", "0")

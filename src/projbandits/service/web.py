@@ -17,20 +17,13 @@ from starlette.responses import Response
 
 from projbandits._version import __version__
 from projbandits.service.calls import ROUTES, Limits, Route
+from projbandits.service.dashboard import PAGE, add_dashboard
 from projbandits.service.hub import Hub
 from projbandits.service.item_tables import FORMATS
-from projbandits.service.refusals import KNOWN, Refused, refused
+from projbandits.service.refusals import Refused
 from projbandits.service.server import HEADERS, Server, problem
 
 Endpoint = Callable[[Request], Awaitable[Response]]
-PAGE = {
-    **HEADERS,
-    "content-security-policy": "default-src 'none'; style-src 'self' 'unsafe-inline'; "
-    "script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'",
-    "referrer-policy": "no-referrer",
-}
-"""What goes with a page: nothing of it may come from elsewhere."""
 
 
 def make_app(hub: Hub, limits: Limits | None = None) -> FastAPI:
@@ -74,6 +67,7 @@ def make_app(hub: Hub, limits: Limits | None = None) -> FastAPI:
             response_model=None,
         )
     _own_routes(app, server)
+    add_dashboard(app, server)
     app.add_exception_handler(HTTPException, _elsewhere)
     app.add_exception_handler(Exception, _failed)
     return app
@@ -94,11 +88,11 @@ def _own_routes(app: FastAPI, server: Server) -> None:
 
     async def readyz(request: Request) -> Response:
         await server.allowed(request, "observe", None)
-        return _json(await _known(server, server.ready))
+        return _json(await server.guarded(server.ready))
 
     async def metrics(request: Request) -> Response:
         await server.allowed(request, "observe", None)
-        text = await _known(server, server.measured)
+        text = await server.guarded(server.measured)
         return Response(text, 200, HEADERS, "text/plain; version=0.0.4")
 
     async def openapi(request: Request) -> Response:
@@ -129,13 +123,6 @@ def caught(endpoint: Endpoint) -> Endpoint:
             return problem(error)
 
     return inner
-
-
-async def _known(server: Server, work: Callable[[], Any]) -> Any:
-    try:
-        return await server.run(work, "")
-    except KNOWN as error:
-        raise refused(error) or error from error
 
 
 def _json(value: Any) -> Response:
@@ -215,14 +202,11 @@ def docs_page(said: dict[str, Any]) -> str:
                 )
                 head = "<tr><th>field</th><th>what it is</th><th>default</th></tr>"
                 parts.append(f"<table>{head}{rows}</table>")
-    style = (
-        ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;"
-        "margin:2rem auto;padding:0 1rem}h2{font-size:1rem;margin:2rem 0 0}table{border-collapse:"
-        "collapse}td,th{text-align:left;padding:.2rem 1rem .2rem 0;vertical-align:top}"
-    )
     return (
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport "
-        f"content='width=device-width'><title>projbandits</title><style>{style}</style>"
+        "content='width=device-width'><title>projbandits</title>"
+        "<link rel=stylesheet href=/static/dashboard.css><link rel=icon href='data:,'>"
+        "<main class=plain>"
         f"<h1>projbandits {escape(said['info']['version'])}</h1>"
         "<p>The same for programs: <a href=/openapi.json>openapi.json</a>.</p>" + "".join(parts)
     )
