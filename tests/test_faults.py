@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.databases import Server
-from tests.faults import disorder, files, forks, kills, signals
+from tests.faults import disorder, files, forks, kills, services, signals
 from tests.faults.verdicts import Outcomes
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -90,3 +90,9 @@ def test_a_damaged_file_is_refused_by_name_or_unharmed() -> None:
     found = files.damage("sqlite", 30, random.Random(0))
     assert_fine(found)
     assert found["flipped: refused by name"] > 0
+
+
+def test_what_a_service_acknowledged_is_there_once_when_it_is_killed() -> None:
+    found = services.services("sqlite", 1, random.Random(0))
+    assert_fine(found)
+    assert min(found["decisions kept"], found["outcomes kept"]) > 0

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from projbandits.finding import Found, SideInformation, find_subspace
     from projbandits.results import Result
     from projbandits.ridge import Ridge
+    from projbandits.service.client import connect
     from projbandits.simulation.simulate import simulate
     from projbandits.strategies import *  # noqa: F403
     from projbandits.subspace import Subspace
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         "SideInformation",
         "Subspace",
         "__version__",
+        "connect",
         "find_subspace",
         "problems",
         "replay",
@@ -59,6 +61,7 @@ _HOMES = {
     "evaluation": ("Log", "replay"),
     "estimator": ("ProjectedRidge",),
     "features": ("Features",),
+    "service.client": ("connect",),
 }
 """Which names are in which module; where it says none, the module's own `__all__` does."""
 

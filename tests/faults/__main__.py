@@ -5,7 +5,7 @@ import random
 import sys
 from collections.abc import Callable
 
-from tests.faults import disorder, files, forks, kills, signals
+from tests.faults import disorder, files, forks, kills, services, signals
 from tests.faults.verdicts import Outcomes
 
 FAULTS: dict[str, Callable[[str, int, random.Random], Outcomes]] = {
@@ -18,12 +18,40 @@ FAULTS: dict[str, Callable[[str, int, random.Random], Outcomes]] = {
     "full": files.full,
     "read-only": files.read_only,
     "servers": forks.servers,
+    "services": services.services,
     "signals": signals.signals,
 }
-TRIES = {"cuts": 50, "damage": 1000, "disorder": 500, "full": 20, "read-only": 1, "restarts": 10}
+TRIES = {
+    "cuts": 50,
+    "damage": 1000,
+    "disorder": 500,
+    "full": 20,
+    "read-only": 1,
+    "restarts": 10,
+    "services": 50,
+}
 SUITS = {
-    "sqlite": ["kills", "full", "read-only", "damage", "forks", "servers", "signals", "disorder"],
-    "postgresql": ["kills", "restarts", "cuts", "forks", "servers", "signals", "disorder"],
+    "sqlite": [
+        "kills",
+        "full",
+        "read-only",
+        "damage",
+        "forks",
+        "servers",
+        "signals",
+        "disorder",
+        "services",
+    ],
+    "postgresql": [
+        "kills",
+        "restarts",
+        "cuts",
+        "forks",
+        "servers",
+        "signals",
+        "disorder",
+        "services",
+    ],
 }
 """Which faults each database can have."""
 

@@ -6,6 +6,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -268,3 +269,26 @@ def test_a_decider_without_a_store_needs_no_database() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "False\n"
+
+
+def test_a_thread_that_looked_before_another_does_not_take_the_ledger_for_an_older_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SqlStore(f"sqlite:///{tmp_path}/films.db")
+    ledger = store.create("films", OPENED)
+    ask, late = ledger._ask, list[int]()
+
+    def interrupted(question: Any) -> Any:
+        answer = ask(question)
+        if not late:  # before this thread can compare, another adds an event and looks
+            late.append(1)
+            ledger.append([Learnt("more", 1.0, ARMS[:1], np.ones(1))])
+            late.append(ledger.last())
+        return answer
+
+    monkeypatch.setattr(ledger, "_ask", interrupted)
+    assert ledger.last() == 1
+    assert late[1] == 2
+    monkeypatch.undo()
+    assert ledger.last() == 2
+    store.close()

@@ -96,10 +96,15 @@ def content(tables: Iterable[pd.DataFrame], about: str) -> bytes:
 
 
 def _write(file: Any, tables: Iterable[pd.DataFrame], about: str) -> int:
+    return sum(written(file, tables, about))
+
+
+def written(file: Any, tables: Iterable[pd.DataFrame], about: str) -> Iterator[int]:
+    """Write tables one after another, and yield how many rows each had; the end comes last."""
     import pyarrow as pa
     from pyarrow import parquet as pq
 
-    types, kinds, rows, writer = _types(), {**COLUMNS, **LATER}, 0, None
+    types, kinds, writer = _types(), {**COLUMNS, **LATER}, None
     for table in tables:
         if writer is None:
             fields = [(name, types[kinds.get(name, "number")]) for name in table.columns]
@@ -108,10 +113,9 @@ def _write(file: Any, tables: Iterable[pd.DataFrame], about: str) -> int:
             writer = pq.ParquetWriter(file, pa.schema(fields, metadata=attrs))
         arrow = pa.Table.from_pandas(table, schema=writer.schema, preserve_index=False)
         writer.write_table(arrow, row_group_size=GROUP)
-        rows += len(table)
+        yield len(table)
     if writer is not None:
         writer.close()
-    return rows
 
 
 def tables(

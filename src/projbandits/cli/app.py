@@ -14,6 +14,7 @@ from projbandits.cli.auditing import audit
 from projbandits.cli.ledgers import ledger_app
 from projbandits.cli.logs import fit, replay
 from projbandits.cli.reproducing import reproduce
+from projbandits.cli.serving import serve, token_app
 from projbandits.cli.simulating import compare, simulate
 from projbandits.cli.telling import in_one_line
 
@@ -74,3 +75,5 @@ app.command()(theory)
 app.command("list")(list_names)
 app.command()(audit)
 app.add_typer(ledger_app, name="ledger")
+app.command()(serve)
+app.add_typer(token_app, name="token")

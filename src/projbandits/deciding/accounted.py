@@ -141,12 +141,16 @@ class Accounted(Recorded):
         `replay` reads it, and so does anything else that reads Parquet.
         """
         from projbandits.accounts import logfile
+
+        return logfile.write(Path(path), *self._exported())
+
+    def _exported(self) -> tuple[Iterator[pd.DataFrame], str]:
+        """Return the log piece by piece, an empty one last, and what it says of itself."""
         from projbandits.accounts.logtable import about, frame
 
         known = self._now()
         said = about(known, self._logged().strategies())
-        pieces = (piece for part in (self.iter_log(), [frame([], known)]) for piece in part)
-        return logfile.write(Path(path), pieces, said)
+        return chain(self.iter_log(), [frame([], known)]), said
 
     def spill(self, path: str | os.PathLike[str]) -> None:
         """Move the decisions that were told from memory to a Parquet file, which `log` reads."""

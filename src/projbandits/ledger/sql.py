@@ -68,6 +68,7 @@ class SqlStore:
         self._glance()
         pauses = PAUSES if self.database.sqlite else 0
         self._committer: Committer[Work, int] = Committer(self._commit, pauses)
+        self.flushes = 0  # transactions of this process
 
     def names(self) -> list[str]:
         """Return the names of the ledgers, sorted."""
@@ -157,6 +158,7 @@ class SqlStore:
         """Commit in one transaction; if the connection is lost, find out whether it was."""
         before: dict[int, Written] = {}
         done = self.database.insist(lambda: self._try(works, before))
+        self.flushes += 1
         outcomes: dict[int, list[int | Exception]] = {}
         for work in works:
             number = work.ledger.number

@@ -94,8 +94,9 @@ class SqlLedger:
 
     def last(self) -> int:
         """Return the position of the last event."""
+        seen = self._seen  # before the look: another thread may see more meanwhile
         head = Head(*self._ask(Reader.head))
-        self._check_goes_on(head)
+        self._check_goes_on(seen, head)
         return head.last
 
     def read(
@@ -200,16 +201,16 @@ class SqlLedger:
             found |= {entry.position: entry for entry in read}
         return [found[p] for p in range(first, last + 1)]
 
-    def _check_goes_on(self, head: Head) -> None:
+    def _check_goes_on(self, seen: Head, head: Head) -> None:
         """Raise unless the ledger still has what it had when it was last looked at."""
-        seen = self._seen
         if head.last < seen.last or (head.last == seen.last and head.digest != seen.digest):
             raise damaged(
                 self._database.shown,
                 f"ledger {self.name!r} had {seen.last} events and now has {head.last} others: an "
                 "older copy was restored under a running process, which must be started again",
             )
-        self._seen = head
+        if head.last >= self._seen.last:
+            self._seen = head
 
     def _ask(self, question: Callable[[Reader], Answer]) -> Answer:
         """Return the answer to a question; a lost connection is replaced."""

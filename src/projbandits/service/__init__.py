@@ -1,0 +1,1 @@
+"""Decisions over HTTP: the server, its dashboard, and a client."""

@@ -1,0 +1,359 @@
+"""Talk to a service as to a decider: `pb.connect(url, token).decider("films")`."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import random
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
+
+from projbandits._checks import positive
+from projbandits.deciding import reports
+from projbandits.ledger.failures import Unavailable
+from projbandits.service import messages
+from projbandits.service.messages import Message, Named, RemoteAudit, RemoteDecision
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    import httpx
+    import pandas as pd
+
+    from projbandits.accounts.explaining import Explanation
+
+Value = TypeVar("Value")
+
+FIRST, LONGEST = 0.05, 2.0
+"""How many seconds pass before a request is sent again, at first and at most."""
+
+AGAIN = (429, 502, 503, 504)
+"""What is answered when the same request may be granted later."""
+
+
+def connect(url: str, token: str, *, timeout: float = 10.0, patience: float = 30.0) -> Connection:
+    """Return a connection to a service that `projbandits serve` started.
+
+    Parameters
+    ----------
+    url : str
+        Where it is, such as ``http://127.0.0.1:8000``.
+    token : str
+        What allows the calls; `projbandits token make` makes one.
+    timeout : float
+        How many seconds an answer may take before the same is sent again.
+    patience : float
+        For how many seconds a call is tried again before it raises `Unavailable`.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> films = pb.connect("http://127.0.0.1:8000", token="pb_...").decider("films")
+    >>> films
+    RemoteDecider('films' at http://127.0.0.1:8000)
+    """
+    return Connection(url, token, timeout=timeout, patience=patience)
+
+
+class _Base:
+    """What the two kinds of connection share."""
+
+    def __init__(self, url: str, token: str, *, timeout: float, patience: float) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise ValueError(f"url must begin with http:// or https://, got {url!r}")
+        try:
+            self._httpx: Any = importlib.import_module("httpx")
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                "connect needs the package 'httpx': pip install 'projbandits[client]'",
+                name="httpx",
+            ) from error
+        self.url = url.rstrip("/")
+        self._patience = positive("patience", patience)
+        self._options: dict[str, Any] = {
+            "base_url": self.url,
+            "headers": {"authorization": f"Bearer {token}"},
+            "timeout": positive("timeout", timeout),
+        }
+
+    def _pauses(self) -> Iterator[float]:
+        """Yield how long to wait before each further attempt, until patience is over."""
+        until, pause = time.monotonic() + self._patience, FIRST
+        while time.monotonic() < until:
+            yield pause * random.uniform(0.5, 1.0)
+            pause = min(2 * pause, LONGEST)
+
+    def _read(self, message: Message[Value], response: httpx.Response) -> Value:
+        if response.status_code >= 400:
+            problem = response.headers.get("content-type", "").startswith("application/problem")
+            raise messages.raised(response.status_code, response.json() if problem else None)
+        plain = response.headers.get("content-type") == "application/json"
+        return message.read(response.json() if plain else response.content)
+
+    def _later(self, response: httpx.Response, pause: float) -> float:
+        said = response.headers.get("retry-after", "")
+        return min(max(pause, float(said)), LONGEST) if said.isdecimal() else pause
+
+    def _gone(self, error: Exception) -> Unavailable:
+        return Unavailable(
+            f"{self.url} did not answer for {self._patience:g} s ({type(error).__name__}: {error}):"
+            " see that it runs, then call again with the same id",
+            lost=True,
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url})"
+
+
+class Connection(_Base):
+    """A connection to a service; threads may share it."""
+
+    def __init__(self, url: str, token: str, *, timeout: float, patience: float) -> None:
+        super().__init__(url, token, timeout=timeout, patience=patience)
+        self._client: httpx.Client = self._httpx.Client(**self._options)
+
+    def decider(self, name: str) -> RemoteDecider:
+        """Return a decider of the service."""
+        return RemoteDecider(self, name)
+
+    def asynchronous(self) -> AsyncConnection:
+        """Return a connection whose calls are awaited."""
+        headers = self._options["headers"]["authorization"]
+        return AsyncConnection(
+            self.url,
+            headers.removeprefix("Bearer "),
+            timeout=self._options["timeout"],
+            patience=self._patience,
+        )
+
+    def send(self, message: Message[Value]) -> Value:
+        """Send a request, again while the service is away, and return the answer."""
+        pauses = self._pauses()
+        while True:
+            try:
+                response = self._client.request(message.method, message.path, json=message.body)
+            except self._httpx.TransportError as error:
+                pause = next(pauses, None)
+                if pause is None:
+                    raise self._gone(error) from error
+            else:
+                pause = next(pauses, None) if response.status_code in AGAIN else None
+                if pause is None:
+                    return self._read(message, response)
+                pause = self._later(response, pause)
+            time.sleep(pause)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncConnection(_Base):
+    """A connection to a service whose calls are awaited."""
+
+    def __init__(self, url: str, token: str, *, timeout: float, patience: float) -> None:
+        super().__init__(url, token, timeout=timeout, patience=patience)
+        self._client: httpx.AsyncClient = self._httpx.AsyncClient(**self._options)
+
+    def decider(self, name: str) -> AsyncRemoteDecider:
+        """Return a decider of the service."""
+        return AsyncRemoteDecider(self, name)
+
+    async def send(self, message: Message[Value]) -> Value:
+        """Send a request, again while the service is away, and return the answer."""
+        pauses = self._pauses()
+        while True:
+            try:
+                response = await self._client.request(
+                    message.method, message.path, json=message.body
+                )
+            except self._httpx.TransportError as error:
+                pause = next(pauses, None)
+                if pause is None:
+                    raise self._gone(error) from error
+            else:
+                pause = next(pauses, None) if response.status_code in AGAIN else None
+                if pause is None:
+                    return self._read(message, response)
+                pause = self._later(response, pause)
+            await asyncio.sleep(pause)
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._client.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class RemoteDecider:
+    """A decider behind a service, with the meaning and the errors of `Decider`.
+
+    A call that gets no answer is made again, with the same id. So nothing is decided or told twice.
+
+    Parameters
+    ----------
+    connection : Connection
+        How to reach it.
+    name : str
+        What it is called there.
+    """
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self.name = name
+        self._connection = connection
+        self._path = f"/v1/deciders/{quote(name, safe='')}"
+
+    def ask(
+        self,
+        items: Any,
+        *,
+        context: Mapping[str, Any] | None = None,
+        count: int | None = None,
+        ids: Iterable[str | int] | None = None,
+        id: str | None = None,
+        meta: Any = None,
+    ) -> Any:
+        """Choose one of the items on offer, or several one after another.
+
+        Parameters
+        ----------
+        items : list of labels, dict, list of dicts, or DataFrame
+            Items of the catalogue by label or by a filter, or rows with all features.
+        context, count, ids, id, meta
+            As `Decider.ask` takes them.
+
+        Returns
+        -------
+        RemoteDecision, or list of RemoteDecision if `count` is given
+        """
+        message = messages.ask(self._path, items, context, count, ids, id, meta)
+        return self._connection.send(message)
+
+    def tell(self, id: Named, reward: float) -> None:
+        """Report the outcome of a decision, in any order and any time later."""
+        self._connection.send(messages.tell(self._path, [(id, reward)]))
+
+    def tell_many(
+        self, outcomes: Mapping[str, float] | pd.Series | Iterable[tuple[Named, float]]
+    ) -> None:
+        """Report many outcomes: all of them, or, on an error, none."""
+        self._connection.send(messages.tell(self._path, reports.pairs(outcomes)))
+
+    def amend(self, id: Named, reward: float) -> None:
+        """Correct an outcome."""
+        self._connection.send(messages.amend(self._path, id, reward))
+
+    def withdraw(self, id: Named, why: str = "withdrawn") -> None:
+        """Say that a decision has no outcome."""
+        self._connection.send(messages.withdraw(self._path, id, why))
+
+    def explain(self, decision: Named) -> Explanation:
+        """Say why an item was chosen."""
+        return self._connection.send(messages.explain(self._path, decision))
+
+    def audit(self) -> RemoteAudit:
+        """Show from the log whether the part that must not count played a role."""
+        return self._connection.send(messages.audit(self._path))
+
+    def log(self) -> pd.DataFrame:
+        """Return the decisions as a table, a row each."""
+        return self._connection.send(messages.log(self._path))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r} at {self._connection.url})"
+
+
+class AsyncRemoteDecider:
+    """A decider behind a service, whose calls are awaited; see `RemoteDecider`.
+
+    Parameters
+    ----------
+    connection : AsyncConnection
+        How to reach it.
+    name : str
+        What it is called there.
+    """
+
+    def __init__(self, connection: AsyncConnection, name: str) -> None:
+        self.name = name
+        self._connection = connection
+        self._path = f"/v1/deciders/{quote(name, safe='')}"
+
+    async def ask(
+        self,
+        items: Any,
+        *,
+        context: Mapping[str, Any] | None = None,
+        count: int | None = None,
+        ids: Iterable[str | int] | None = None,
+        id: str | None = None,
+        meta: Any = None,
+    ) -> Any:
+        """Choose one of the items on offer, or several one after another."""
+        message = messages.ask(self._path, items, context, count, ids, id, meta)
+        return await self._connection.send(message)
+
+    async def tell(self, id: Named, reward: float) -> None:
+        """Report the outcome of a decision."""
+        await self._connection.send(messages.tell(self._path, [(id, reward)]))
+
+    async def tell_many(
+        self, outcomes: Mapping[str, float] | pd.Series | Iterable[tuple[Named, float]]
+    ) -> None:
+        """Report many outcomes: all of them, or, on an error, none."""
+        await self._connection.send(messages.tell(self._path, reports.pairs(outcomes)))
+
+    async def amend(self, id: Named, reward: float) -> None:
+        """Correct an outcome."""
+        await self._connection.send(messages.amend(self._path, id, reward))
+
+    async def withdraw(self, id: Named, why: str = "withdrawn") -> None:
+        """Say that a decision has no outcome."""
+        await self._connection.send(messages.withdraw(self._path, id, why))
+
+    async def explain(self, decision: Named) -> Explanation:
+        """Say why an item was chosen."""
+        return await self._connection.send(messages.explain(self._path, decision))
+
+    async def audit(self) -> RemoteAudit:
+        """Show from the log whether the part that must not count played a role."""
+        return await self._connection.send(messages.audit(self._path))
+
+    async def log(self) -> pd.DataFrame:
+        """Return the decisions as a table, a row each."""
+        return await self._connection.send(messages.log(self._path))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r} at {self._connection.url})"
+
+
+__all__ = [
+    "AsyncConnection",
+    "AsyncRemoteDecider",
+    "Connection",
+    "RemoteAudit",
+    "RemoteDecider",
+    "RemoteDecision",
+    "connect",
+]

@@ -1,0 +1,205 @@
+"""The dashboard: its pages, how one signs in, and the stream of numbers that keeps it live."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from functools import partial
+from html import escape
+from importlib.resources import files
+from itertools import islice
+from typing import Any
+from urllib.parse import parse_qs
+
+from fastapi import FastAPI, Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+
+from projbandits.arms import FiniteArms
+from projbandits.deciding import Decider
+from projbandits.service import answers
+from projbandits.service.overview import Overview
+from projbandits.service.refusals import Refused
+from projbandits.service.server import COOKIE, HEADERS, Server, check_origin
+
+MEDIA = {"css": "text/css", "js": "text/javascript"}
+EVERY = 1.0
+"""How many seconds pass between two looks for something new."""
+
+STREAMS = 100
+"""How many pages may be kept live at a time."""
+
+LOOKED = 200
+"""Of how many of the last decisions it is found out whether they explored."""
+
+PAGE = {
+    **HEADERS,
+    "content-security-policy": "default-src 'none'; style-src 'self'; script-src 'self'; "
+    "connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "referrer-policy": "same-origin",
+}
+"""What goes with a page: nothing of it may come from elsewhere."""
+
+
+def add_dashboard(app: FastAPI, server: Server) -> None:
+    """Add the dashboard to the application."""
+    pages = Pages(server)
+    app.add_route("/", pages.home, methods=["GET"])
+    app.add_route("/sign-in", pages.sign_in_page, methods=["GET"])
+    app.add_route("/sign-in", pages.sign_in, methods=["POST"])
+    app.add_route("/sign-out", pages.sign_out, methods=["POST"])
+    app.add_route("/static/{name}", pages.static, methods=["GET"])
+    app.add_route("/v1/deciders/{name}/stream", pages.stream, methods=["GET"])
+
+
+class Pages:
+    """What a browser asks for.
+
+    Parameters
+    ----------
+    server : Server
+        Whose dashboard it is.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._streams = 0
+
+    async def home(self, request: Request) -> Response:
+        """Return the dashboard to whom has signed in."""
+        try:
+            await self._server.allowed(request, "observe", None)
+        except Refused:
+            return RedirectResponse("/sign-in", 303, HEADERS)
+        return Response(_file("dashboard.html"), 200, PAGE, "text/html")
+
+    async def sign_in_page(self, request: Request, said: str = "", status: int = 200) -> Response:
+        """Return the page that asks for a token."""
+        page = _file("sign-in.html").replace("SAID", escape(said))
+        return Response(page, status, PAGE, "text/html")
+
+    async def sign_in(self, request: Request) -> Response:
+        """Keep a token in a cookie that scripts cannot read, if it allows to observe."""
+        try:
+            check_origin(request)
+            body = await self._server.body(request, 4000)
+        except Refused as error:
+            return await self.sign_in_page(request, error.detail, error.status)
+        text = parse_qs(body.decode("ascii", "replace")).get("token", [""])[0].strip()
+        token = await self._server.run(partial(self._server.hub.token, text), "")
+        if token is None or not token.allows("observe", token.decider):
+            said = "This token is unknown, revoked or has ended, or does not allow to observe."
+            return await self.sign_in_page(request, said, 403)
+        answer = RedirectResponse("/", 303, HEADERS)
+        answer.set_cookie(
+            COOKIE,
+            text,
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+            max_age=12 * 3600,
+        )
+        return answer
+
+    async def sign_out(self, request: Request) -> Response:
+        """Forget the token."""
+        try:
+            check_origin(request)
+        except Refused as error:
+            return Response(error.body(), error.status, error.headers())
+        answer = RedirectResponse("/sign-in", 303, HEADERS)
+        answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        return answer
+
+    async def static(self, request: Request) -> Response:
+        """Return a style or a script."""
+        name = request.path_params["name"]
+        if name not in ("dashboard.css", "dashboard.js"):
+            error = Refused(404, "there is no such file here")
+            return Response(error.body(), error.status, error.headers())
+        return Response(_file(name), 200, HEADERS, MEDIA[name.rpartition(".")[2]])
+
+    async def stream(self, request: Request) -> Response:
+        """Return the numbers of a decider, again whenever they change."""
+        name = request.path_params["name"]
+        try:
+            await self._server.allowed(request, "observe", name)
+            if self._streams >= STREAMS:
+                raise Refused(503, f"{STREAMS} pages are kept live: close one", retry=10)
+            await self._server.guarded(partial(self._server.hub.decider, name))
+        except Refused as error:
+            return Response(error.body(), error.status, error.headers())
+        return StreamingResponse(self._events(request, name), 200, HEADERS, "text/event-stream")
+
+    async def _events(self, request: Request, name: str) -> AsyncIterator[str]:
+        self._streams += 1
+        server, sent, spoke = self._server, -1, 0.0
+        try:
+            while not server.stopping.is_set() and not await request.is_disconnected():
+                with suppress(Refused):  # busy, or the store is away: the next look may do
+                    said = await server.guarded(partial(self._numbers, name, sent), slow=True)
+                    if said is not None:
+                        sent, spoke = said["position"], time.monotonic()
+                        yield f"data: {json.dumps(said, allow_nan=False)}\n\n"
+                    elif time.monotonic() - spoke > 15:
+                        spoke = time.monotonic()
+                        yield ": still here\n\n"
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(server.stopping.wait(), EVERY)
+                try:
+                    await server.allowed(request, "observe", name)
+                except Refused:
+                    return
+        finally:
+            self._streams -= 1
+
+    def _numbers(self, name: str, sent: int) -> dict[str, Any] | None:
+        """Return all that the page shows, None if nothing is new."""
+        seen, decider = self._server.overview(name), self._server.hub.decider(name)
+        if seen.position == sent:
+            return None
+        try:
+            items = len(self._server.hub.items(name))
+        except KeyError:
+            items = 0
+        said = {
+            "name": name,
+            "strategy": repr(decider.strategy),
+            "items": items,
+            **seen.numbers(),
+            **exploring(decider, seen),
+            "coefficients": answers.belief(decider)["coefficients"][:100],
+        }
+        found: dict[str, Any] = answers.plain(said)
+        return found
+
+
+def exploring(decider: Decider, seen: Overview) -> dict[str, Any]:
+    """Return how often the last decisions were not the best guess, by item and in all."""
+    chosen, explored = Counter[str](), Counter[str]()
+    after = seen.positions[-LOOKED] - 1 if len(seen.positions) >= LOOKED else 0
+    accounts = (
+        account for some in decider._logged().accounts(after, told_after=False) for account in some
+    )
+    for account in islice(accounts, LOOKED):
+        made, grounds = account.decision, account.decision.grounds
+        if grounds is None or not isinstance(grounds.arms, FiniteArms) or made.index is None:
+            continue
+        scores = grounds.arms.scores(grounds.strategy.aim(grounds.state)) + grounds.own
+        name = f"arm {made.index}" if made.label is None else str(made.label)
+        chosen[name] += 1
+        explored[name] += int(scores.argmax()) != grounds.position(made.index)
+    total = chosen.total()
+    return {
+        "looked": total,
+        "explored": explored.total() / total if total else None,
+        "exploring": {name: explored[name] / many for name, many in chosen.items()},
+    }
+
+
+def _file(name: str) -> str:
+    return (files("projbandits.service") / "static" / name).read_text(encoding="utf-8")

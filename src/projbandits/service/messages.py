@@ -1,0 +1,251 @@
+"""What a client sends for each call, and how it reads the answer."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from urllib.parse import quote
+
+import numpy as np
+
+from projbandits._checks import short
+from projbandits._tables import is_table
+from projbandits.accounts.explaining import Explanation
+from projbandits.deciding import Decision, reports
+from projbandits.ledger.failures import Unavailable
+from projbandits.ledger.protocol import Conflict, Unknown
+from projbandits.ledger.randomness import new_id
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteDecision:
+    """What a decider behind a service decided; the fields are those of `Decision`.
+
+    Parameters
+    ----------
+    id : str
+        What to name to `tell`.
+    label : str, int or None
+        What the chosen item is called.
+    index : int or None
+        Its row among those offered.
+    propensity : float
+        The probability with which it was chosen; nan if it is unknown.
+    estimate : float
+        Its projection reward by the estimate.
+    standard_error : float
+        That estimate's standard error; nan before any outcome is known.
+    step : int
+        t, the number of this decision, counted from 1.
+    asked : float
+        When, in seconds since 1970.
+    """
+
+    id: str
+    label: str | int | None
+    index: int | None
+    propensity: float
+    estimate: float
+    standard_error: float
+    step: int
+    asked: float
+
+
+Named = str | Decision | RemoteDecision
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RemoteAudit:
+    """What an audit found; the fields are those of `Audit` that a service tells."""
+
+    role: bool | None
+    verdict: str
+    warnings: list[str]
+    table: pd.DataFrame
+    groups: pd.DataFrame
+    proxies: pd.DataFrame
+
+    def __str__(self) -> str:
+        return "\n".join([self.verdict, "", self.table.to_string(), "", *self.warnings]).rstrip()
+
+
+@dataclass(frozen=True)
+class Message(Generic[Value]):
+    """A request, and how its answer is read.
+
+    Parameters
+    ----------
+    method, path : str
+        Where it goes.
+    read : callable
+        Makes a value of the body of the answer.
+    body : optional
+        What is sent, as JSON.
+    """
+
+    method: str
+    path: str
+    read: Callable[[Any], Value]
+    body: Any = None
+
+
+def ask(
+    path: str,
+    items: Any,
+    context: Mapping[str, Any] | None,
+    count: int | None,
+    ids: Iterable[str | int] | None,
+    id: str | None,
+    meta: Any,
+) -> Message[Any]:
+    """Ask; with an id in any case, so that the same can be sent again."""
+    names, _ = reports.ids(id, count), reports.note(meta)
+    body: dict[str, Any] = {"id": id or (names[0] if count is None else new_id())}
+    if isinstance(items, Mapping):
+        body["filter"] = dict(items)
+    else:
+        body["items"] = rows(items, ids)
+    if count is not None and count > 1:
+        body["count"] = count
+    if context is not None:
+        body["context"] = dict(context)
+    if meta is not None:
+        body["meta"] = meta
+    if count is None:
+        return Message("POST", f"{path}/ask", _decision, body)
+    return Message("POST", f"{path}/ask", _decisions, body)
+
+
+def rows(items: Any, ids: Iterable[str | int] | None) -> list[Any]:
+    """Return what is on offer as labels, or as rows by name."""
+    if isinstance(items, np.ndarray) or not (is_table(items) or isinstance(items, Sequence)):
+        raise TypeError(
+            "items must be labels of the catalogue, a filter, or rows with names (a table or "
+            f"dicts), got a {type(items).__name__}: over HTTP features have names"
+        )
+    if not is_table(items):
+        listed = list(items)
+        if ids is None:
+            return listed
+        return [{**row, "label": label} for row, label in zip(listed, ids, strict=True)]
+    frame = items.to_pandas() if hasattr(items, "to_pandas") else items
+    named = frame.columns.map(str)
+    if not named.is_unique:
+        raise ValueError(f"items must have distinct columns, got {short(list(named))}")
+    made = [dict(zip(named, row, strict=True)) for row in frame.astype(object).to_numpy().tolist()]
+    labels = ids if ids is not None else frame.index if _telling(frame.index) else None
+    if labels is None:
+        return made
+    return [{**row, "label": plain} for row, plain in zip(made, _plain(labels), strict=True)]
+
+
+def _telling(index: Any) -> bool:
+    """Tell whether an index has names for the rows."""
+    whole = (str, int, np.integer)
+    return bool(index.is_unique) and all(isinstance(each, whole) for each in index)
+
+
+def _plain(labels: Iterable[Any]) -> list[Any]:
+    return [int(each) if isinstance(each, np.integer) else each for each in labels]
+
+
+def tell(path: str, outcomes: Iterable[tuple[Any, Any]]) -> Message[None]:
+    """Tell one outcome or many."""
+    told = [reports.told(_id(id), reward) for id, reward in outcomes]
+    body = {"outcomes": [[each.id, each.reward] for each in told]}
+    return Message("POST", f"{path}/tell", _nothing, body)
+
+
+def amend(path: str, id: Named, reward: Any) -> Message[None]:
+    """Correct an outcome."""
+    sent = reports.amended(_id(id), reward)
+    return Message("POST", f"{path}/amend", _nothing, {"id": sent.id, "reward": sent.reward})
+
+
+def withdraw(path: str, id: Named, why: str) -> Message[None]:
+    """Say that a decision has no outcome."""
+    sent = reports.withdrawn(_id(id), why)
+    return Message("POST", f"{path}/withdraw", _nothing, {"id": sent.id, "why": sent.why})
+
+
+def explain(path: str, id: Named) -> Message[Explanation]:
+    """Ask why."""
+    return Message("GET", f"{path}/decisions/{quote(_id(id), safe='')}", _explanation)
+
+
+def audit(path: str) -> Message[RemoteAudit]:
+    """Ask for the audit."""
+    return Message("GET", f"{path}/audit", _audit)
+
+
+def log(path: str) -> Message[pd.DataFrame]:
+    """Ask for the log."""
+    return Message("GET", f"{path}/log.parquet", _log)
+
+
+def raised(status: int, said: Any) -> Exception:
+    """Return the error that a problem stands for, of the kind that a decider raises."""
+    detail = said.get("detail", f"status {status}") if isinstance(said, dict) else f"{status}"
+    kind = said.get("kind") if isinstance(said, dict) else None
+    if status in (401, 403):
+        return PermissionError(detail)
+    if status in (429, 503):
+        return Unavailable(detail)
+    if status >= 500:
+        return RuntimeError(detail)
+    kinds = {"Conflict": Conflict, "KeyError": Unknown, "TypeError": TypeError}
+    return kinds.get(str(kind), ValueError)(detail)
+
+
+def _id(id: Any) -> Any:
+    return id.id if isinstance(id, RemoteDecision) else id
+
+
+def _decision(said: Any) -> RemoteDecision:
+    unknown = {name: float("nan") for name, value in said.items() if value is None}
+    numbers = {"propensity", "estimate", "standard_error"}
+    known = {each.name for each in fields(RemoteDecision)}
+    values = {name: unknown.get(name, v) if name in numbers else v for name, v in said.items()}
+    return RemoteDecision(**{name: value for name, value in values.items() if name in known})
+
+
+def _decisions(said: Any) -> list[RemoteDecision]:
+    return [_decision(each) for each in said.get("decisions", [said])]
+
+
+def _explanation(said: Any) -> Explanation:
+    import pandas as pd
+
+    found = said["explanation"]
+    return Explanation(found["reason"], pd.DataFrame(found["arms"]).set_index("arm"))
+
+
+def _audit(said: Any) -> RemoteAudit:
+    import pandas as pd
+
+    return RemoteAudit(
+        role=said["role"],
+        verdict=said["verdict"],
+        warnings=said["warnings"],
+        table=pd.DataFrame(said["table"]).set_index("finding"),
+        groups=pd.DataFrame(said["groups"]),
+        proxies=pd.DataFrame(said["proxies"]),
+    )
+
+
+def _log(content: bytes) -> pd.DataFrame:
+    import pandas as pd
+
+    table = pd.read_parquet(io.BytesIO(content))
+    return table.sort_values("step", kind="stable", ignore_index=True)
+
+
+def _nothing(_: Any) -> None:
+    return None

@@ -1,0 +1,169 @@
+"""What happened to a decider so far, in numbers that are kept up to date as events come.
+
+Events are read once, in their order, from wherever they came.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from projbandits.ledger.happened import Amended, Decided, Event, Told, Withdrawn
+from projbandits.ledger.labels import read_label
+from projbandits.ledger.protocol import EXPIRED, Ledger
+
+BINS = 60
+"""Into how many spans of time what happened is cut, at most twice as many."""
+
+RECENT = 20
+"""How many of the last decisions are kept."""
+
+
+@dataclass
+class Bin:
+    """What happened in a span of time."""
+
+    decisions: int = 0
+    outcomes: int = 0
+    expired: int = 0
+    estimates: float = 0.0
+    rewards: float = 0.0
+
+    def add(self, other: Bin) -> None:
+        """Take in the next span."""
+        self.decisions += other.decisions
+        self.outcomes += other.outcomes
+        self.expired += other.expired
+        self.estimates += other.estimates
+        self.rewards += other.rewards
+
+
+@dataclass
+class Overview:
+    """The numbers of one ledger.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Whose.
+    """
+
+    ledger: Ledger
+    position: int = 0
+    decisions: int = 0
+    outcomes: int = 0
+    expired: int = 0
+    withdrawn: set[str] = field(default_factory=set)
+    pending: dict[str, float] = field(default_factory=dict)
+    recent: deque[Decided] = field(default_factory=lambda: deque(maxlen=RECENT))
+    positions: deque[int] = field(default_factory=lambda: deque(maxlen=200))
+    chosen: Counter[str] = field(default_factory=Counter)
+    start: float = math.nan
+    width: float = 1.0
+    bins: list[Bin] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def update(self) -> bool:
+        """Take in what is new, and tell whether there was anything."""
+        with self._lock:
+            before = self.position
+            for chunk in self.ledger.read(self.position):
+                for entry in chunk:
+                    self._take(entry.event)
+                    if isinstance(entry.event, Decided):
+                        self.positions.append(entry.position)
+                    self.position = entry.position
+            return self.position > before
+
+    def oldest(self) -> float:
+        """Return for how many seconds the oldest pending decision has been waiting."""
+        first = next(iter(self.pending.values()), None)
+        return 0.0 if first is None else max(time.time() - first, 0.0)
+
+    def numbers(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        with self._lock:
+            return {
+                "position": self.position,
+                "decisions": self.decisions,
+                "outcomes": self.outcomes,
+                "pending": len(self.pending),
+                "expired": self.expired,
+                "withdrawn": len(self.withdrawn),
+                "oldest": self.oldest(),
+                "chosen": self.chosen.most_common(20),
+                "start": None if math.isnan(self.start) else self.start,
+                "width": self.width,
+                "bins": [
+                    [
+                        b.decisions,
+                        b.outcomes,
+                        b.expired,
+                        b.estimates / b.decisions if b.decisions else None,
+                        b.rewards / b.outcomes if b.outcomes else None,
+                    ]
+                    for b in self.bins
+                ],
+                "recent": [
+                    {
+                        "id": each.id,
+                        "label": self._called(each),
+                        "index": each.index,
+                        "propensity": None if math.isnan(each.propensity) else each.propensity,
+                        "estimate": each.estimate,
+                        "asked": each.time,
+                        "pending": each.id in self.pending,
+                    }
+                    for each in reversed(self.recent)
+                ],
+            }
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, Decided):
+            self.decisions += 1
+            self.pending[event.id] = event.time
+            self.recent.append(event)
+            self.chosen[self._called(event)] += 1
+            span = self._bin(event.time)
+            span.decisions += 1
+            span.estimates += event.estimate
+        elif isinstance(event, Told):
+            self.pending.pop(event.id, None)
+            self.outcomes += 1
+            span = self._bin(event.time)
+            span.outcomes += 1
+            span.rewards += event.reward
+            self.expired += event.why == EXPIRED
+            span.expired += event.why == EXPIRED
+        elif isinstance(event, Amended):
+            self.outcomes += event.id in self.withdrawn
+            self.withdrawn.discard(event.id)
+        elif isinstance(event, Withdrawn):
+            # An outcome that had been told no longer counts.
+            self.outcomes -= self.pending.pop(event.id, None) is None
+            self.withdrawn.add(event.id)
+            self.expired += event.why == EXPIRED
+            self._bin(event.time).expired += event.why == EXPIRED
+
+    def _called(self, event: Decided) -> str:
+        return f"arm {event.index}" if event.label is None else str(read_label(event.label))
+
+    def _bin(self, when: float) -> Bin:
+        """Return the span that a time is in; spans double when they become too many."""
+        if math.isnan(self.start):
+            self.start = when
+        at = max(int((when - self.start) // self.width), 0)
+        while at >= 2 * BINS:
+            pairs = range(0, len(self.bins), 2)
+            for i in pairs:
+                if i + 1 < len(self.bins):
+                    self.bins[i].add(self.bins[i + 1])
+            self.bins = self.bins[::2]
+            self.width *= 2
+            at = int((when - self.start) // self.width)
+        self.bins.extend(Bin() for _ in range(at + 1 - len(self.bins)))
+        return self.bins[at]

@@ -1,0 +1,165 @@
+"""Start the service: one process, or several on one store."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from projbandits._checks import did_you_mean, short
+from projbandits.service import tokens
+from projbandits.service.calls import Limits
+from projbandits.service.hub import Hub, declaration
+from projbandits.service.web import make_app
+
+SETTINGS = "PROJBANDITS_SERVICE"
+"""The environment variable by which processes of one service learn what they serve."""
+
+GRACE = 4
+"""For how many seconds what was begun may go on after SIGTERM."""
+
+LARGEST_FILE = 10_000_000
+SWITCH = 0.0005
+"""How many seconds a thread works before another may: the one that answers must not wait long."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What is served, and where.
+
+    Parameters
+    ----------
+    store : str
+        The URL of the store.
+    host, port : str, int
+        Where it listens.
+    processes : int
+        How many processes answer.
+    deciders : mapping
+        Deciders to be made at the start, by name, as `PUT /v1/deciders/{name}` takes them.
+    limits : mapping
+        Fields of `Limits` that differ from their defaults.
+    certificate, key : str or None
+        The files for TLS.
+    """
+
+    store: str
+    host: str = "127.0.0.1"
+    port: int = 8000
+    processes: int = 1
+    deciders: Mapping[str, Any] = field(default_factory=dict)
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    certificate: str | None = None
+    key: str | None = None
+
+    @property
+    def address(self) -> str:
+        """Where the dashboard is."""
+        scheme = "http" if self.certificate is None else "https"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{scheme}://{host}:{self.port}/"
+
+
+def read_settings(path: Path | None, given: Mapping[str, Any]) -> Settings:
+    """Return settings from a TOML file, those given on the command line first.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file.
+    given : mapping
+        What was given otherwise; None where nothing was.
+    """
+    said: dict[str, Any] = {}
+    if path is not None:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise ValueError(f"{path.name} must have at most {LARGEST_FILE:,} bytes")
+        try:
+            said = tomllib.loads(content.decode())
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path.name} must be a TOML file: {error}") from error
+    said |= {key: value for key, value in given.items() if value is not None}
+    _check_keys("service.toml" if path is None else path.name, said, Settings)
+    if "store" not in said:
+        raise ValueError("--store must say where the ledgers are, as in sqlite:///films.db")
+    _check_keys("limits", said.get("limits", {}), Limits)
+    for name, value in {**said.get("limits", {}), "port": said.get("port", 1)}.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+            raise ValueError(f"{name} must be a positive number, got {short(value)}")
+    return Settings(**said)
+
+
+def _check_keys(what: str, said: Any, kind: type) -> None:
+    allowed = kind.__dataclass_fields__  # type: ignore[attr-defined]
+    if not isinstance(said, Mapping):
+        raise TypeError(f"{what} must be a table, got {short(said)}")
+    for key in said:
+        if key not in allowed:
+            hint = did_you_mean(key, allowed)
+            raise ValueError(f"{what} takes {', '.join(allowed)}, got {short(key)}{hint}")
+
+
+def prepare(settings: Settings) -> str | None:
+    """Make the store and the declared deciders; return the first token, if there was none."""
+    hub = Hub(settings.store)
+    for name, said in settings.deciders.items():
+        hub.make(name, declaration(said))
+    first = None
+    if not tokens.kept(hub.documents):
+        first, _ = tokens.make(hub.documents, ["administer"], note="the first one")
+    hub.close()
+    return first
+
+
+def application() -> FastAPI:
+    """Return the application of a process that was started with settings in its environment."""
+    return _app(Settings(**json.loads(os.environ[SETTINGS])))
+
+
+def _app(settings: Settings) -> FastAPI:
+    sys.setswitchinterval(SWITCH)
+    return make_app(Hub(settings.store), Limits(**settings.limits))
+
+
+class Stopping(uvicorn.Server):
+    """A server that lets streams without an end know when it stops."""
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Stop, after what was begun."""
+        app: Any = self.config.app
+        app.state.server.stopping.set()
+        super().handle_exit(sig, frame)
+
+
+def serve(settings: Settings) -> None:
+    """Serve until stopped; what was begun is then answered first."""
+    logging.captureWarnings(True)
+    options: dict[str, Any] = {
+        "host": settings.host,
+        "port": settings.port,
+        "log_level": "warning",
+        "access_log": False,
+        "server_header": False,
+        "date_header": False,
+        "timeout_keep_alive": 60,
+        "timeout_graceful_shutdown": GRACE,
+        "ssl_certfile": settings.certificate,
+        "ssl_keyfile": settings.key,
+    }
+    if settings.processes == 1:
+        Stopping(uvicorn.Config(_app(settings), **options)).run()
+        return
+    os.environ[SETTINGS] = json.dumps(asdict(settings))
+    where = "projbandits.service.starting:application"
+    uvicorn.run(where, factory=True, workers=settings.processes, **options)

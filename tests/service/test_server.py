@@ -1,0 +1,155 @@
+"""How much a server takes, and what it says of itself."""
+
+import json
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from projbandits.service.calls import Limits
+from projbandits.service.metrics import Metrics
+from tests.service.conftest import FILMS, MAKE, Service, started
+
+pytestmark = pytest.mark.filterwarnings("ignore:the arms offered so far:UserWarning")
+SMALL = Limits(body=2000, rows=3, numbers=6, items=5, seconds=0.5, in_flight=4)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Service]:
+    for service in started(f"sqlite:///{tmp_path}/films.db", SMALL):
+        named = service._replace(name="films")
+        named.ok("PUT", json=MAKE)
+        named.ok("PUT", "/items", json=FILMS)
+        yield named
+
+
+def test_what_is_too_large_is_refused_and_the_server_goes_on(small: Service) -> None:
+    assert "at most 2,000 bytes" in small.problem(413, "POST", "/ask", content=b" " * 3000)
+    pieces = (b" " * 1000 for _ in range(5))  # without a length
+    assert "at most 2,000 bytes" in small.problem(413, "POST", "/ask", content=pieces)
+    row = {"drama": 1, "length": 1, "age": 1}
+    assert "at most 3 rows" in small.problem(413, "POST", "/ask", json={"items": [row] * 4})
+    assert "at most 6 numbers" in small.problem(413, "POST", "/ask", json={"items": [row] * 3})
+    outcomes = {"outcomes": [["a", 1.0]] * 4}
+    assert "outcomes must be at most 3" in small.problem(413, "POST", "/tell", json=outcomes)
+    rows = [{**FILMS[0], "label": str(i)} for i in range(6)]
+    assert "at most 5 rows" in small.problem(413, "PUT", "/items", json=rows)
+    assert small.ask(items=["a", "b"])["step"] == 1
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(small: Service) -> None:
+    url = small.client.base_url
+    with socket.create_connection((url.host, url.port or 80)) as slow:
+        token = small.client.headers["authorization"]
+        head = f"POST {small.path}/ask HTTP/1.1\r\nhost: x\r\nauthorization: {token}\r\n"
+        slow.sendall(f"{head}content-length: 100\r\n\r\n{{".encode())
+        slow.settimeout(5)
+        assert b" 408 " in slow.recv(4096).splitlines()[0]
+
+
+def test_too_many_requests_at_a_time_are_sent_away_until_later(
+    small: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decider, go = small.hub.decider("films"), threading.Event()
+    inside = threading.Semaphore(0)
+
+    def waits(*_: object) -> None:
+        inside.release()
+        go.wait(10)
+
+    monkeypatch.setattr(decider, "tell_many", waits)
+    others = [small.token("decide") for _ in range(2)]
+    body = {"id": "x", "reward": 1.0}
+
+    def tell(headers: dict[str, str]) -> int:
+        return small.client.post(f"{small.path}/tell", json=body, headers=headers).status_code
+
+    with ThreadPoolExecutor(4) as pool:
+        waiting = [pool.submit(tell, others[i // 2]) for i in range(2)]
+        for _ in waiting:
+            inside.acquire()
+        answer = small.client.post(f"{small.path}/tell", json=body, headers=others[0])
+        assert answer.status_code == 429
+        assert int(answer.headers["retry-after"]) >= 1
+        waiting += [pool.submit(tell, others[1]) for _ in range(2)]
+        for _ in range(2):
+            inside.acquire()
+        answer = small.client.get(small.path)
+        assert answer.status_code == 503
+        assert int(answer.headers["retry-after"]) >= 1
+        # What takes too long is answered, and may still be done.
+        assert {future.result() for future in waiting} == {503}
+        go.set()
+    monkeypatch.undo()
+    assert small.ok("GET")["name"] == "films"
+
+
+def test_metrics_count_what_the_ledger_has(films: Service) -> None:
+    for i in range(4):
+        films.ask(id=f"m{i}")
+    films.tell("m0", 1.0)
+    films.ok("POST", "/withdraw", json={"id": "m1"})
+    text = films.client.get("/metrics").text
+    found = dict(re.findall(rf'projbandits_(\w+){{decider="{films.name}"}} (\S+)', text))
+    assert found["decisions_total"] == found["ledger_decisions"] == "4"
+    assert found["outcomes_total"] == found["ledger_outcomes"] == "1"
+    assert found["pending"] == "2"
+    assert float(found["oldest_pending_seconds"]) > 0
+    assert re.search(r"projbandits_flushes_total \d+", text)
+    asked = 'projbandits_request_seconds_bucket{method="POST",path="/v1/deciders/{name}/ask",le="'
+    counts = [int(n) for n in re.findall(re.escape(asked) + r'\S+"} (\d+)', text)]
+    assert counts == sorted(counts)
+    assert counts[-1] >= 4
+
+
+def test_a_latency_is_counted_in_the_bucket_that_it_fits() -> None:
+    metrics = Metrics()
+    for seconds in (0.001, 0.0011, 20.0):
+        metrics.took(seconds, path="x")
+    text = metrics.text({})
+    found = dict(re.findall(r'le="(\S+)"} (\d+)', text))
+    assert (found["0.001"], found["0.0025"], found["10.0"], found["+Inf"]) == ("1", "2", "2", "3")
+    assert 'count{path="x"} 3' in text
+
+
+def test_the_description_names_every_route_and_its_page_loads_nothing(films: Service) -> None:
+    said = films.client.get("/openapi.json").json()
+    assert said["openapi"].startswith("3.")
+    assert "/v1/deciders/{name}/ask" in said["paths"]
+    schema = said["components"]["schemas"]["Ask"]["properties"]
+    assert {"items", "count", "id", "meta"} <= set(schema)
+    page = films.client.get("/docs").text
+    assert "POST /v1/deciders/{name}/ask" in page
+    assert "<script" not in page
+    assert "http" not in page.replace("https://json-schema", "")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=12,
+)
+FIELDS = {
+    "ask": ["items", "filter", "count", "id", "meta", "context"],
+    "tell": ["id", "reward", "outcomes"],
+    "amend": ["id", "reward"],
+    "withdraw": ["id", "why"],
+    "items": ["items"],
+}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], database=None)
+@given(data=st.data())
+def test_whatever_is_sent_the_server_is_never_at_fault(films: Service, data: st.DataObject) -> None:
+    what = data.draw(st.sampled_from(sorted(FIELDS)))
+    body = data.draw(st.dictionaries(st.sampled_from(FIELDS[what]), JSON) | JSON)
+    content = json.dumps(body).encode()
+    method = "PUT" if what == "items" else "POST"
+    answer = films.client.request(method, f"{films.path}/{what}", content=content)
+    assert answer.status_code < 500, answer.text

@@ -1,0 +1,96 @@
+"""The service as a process: how it starts, and how it ends."""
+
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+
+import projbandits as pb
+from projbandits.service.starting import Settings, prepare, read_settings
+from tests.service.conftest import FILMS, MAKE, bearer
+from tests.service.processes import Process
+
+
+def test_it_starts_with_nothing_and_ends_within_five_seconds_with_all_it_acknowledged(
+    tmp_path: Path,
+) -> None:
+    url = f"sqlite:///{tmp_path}/films.db"
+    service = Process(url)
+    service.wait()
+    assert f"dashboard: {service.address}/" in service.printed()
+    assert service.token is not None
+    told, stopped = list[bool](), threading.Event()
+
+    def work(worker: int) -> None:
+        with httpx.Client(base_url=f"{service.address}{path}", headers=headers) as mine:
+            while not stopped.is_set():
+                try:
+                    answer = mine.post("/ask", json={"filter": {}})
+                    answer = mine.post("/tell", json={"id": answer.json()["id"], "reward": 1.0})
+                    answer.raise_for_status()
+                    told.append(True)
+                except httpx.TransportError:
+                    return  # it is gone
+
+    headers, path = bearer(service.token), "/v1/deciders/films"
+    with httpx.Client(base_url=service.address, headers=headers) as client:
+        assert client.put(path, json=MAKE).status_code == 201
+        assert client.put(f"{path}/items", json=FILMS).status_code == 200
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for worker in workers:
+        worker.start()
+    while len(told) < 20:
+        assert any(worker.is_alive() for worker in workers)
+    took = service.stop()
+    stopped.set()
+    for worker in workers:
+        worker.join()
+    assert took < 5
+    decider = pb.Decider.open(url, "films")
+    assert decider.ridge.n >= len(told)  # what was sent but not answered may be in too
+    decider.close()
+    assert prepare(Settings(store=url)) is None  # a token is made once
+
+
+def test_settings_come_from_a_file_and_the_command_line(tmp_path: Path) -> None:
+    file = tmp_path / "service.toml"
+    file.write_text(
+        f"""
+        store = "sqlite:///{tmp_path}/films.db"
+        port = 9000
+        [limits]
+        rows = 100
+        [deciders.films]
+        columns = ["length", "age"]
+        protected = ["age"]
+        strategy = "GENTRY()"
+        expire = {{ after = "24h", reward = 0.0 }}
+        """
+    )
+    settings = read_settings(file, {"port": 9001, "host": None})
+    assert (settings.port, settings.limits["rows"]) == (9001, 100)
+    assert settings.address == "http://127.0.0.1:9001/"
+    assert prepare(settings) is not None
+    assert prepare(settings) is None  # the same deciders again
+    assert repr(pb.Decider.open(settings.store, "films").strategy) == "GENTRY()"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("stroe = 'x'", "did you mean 'store'"),
+        ("port = 1", "--store must say"),
+        ("store = 'x'\nlimits = 3", "limits must be a table"),
+        ("store = 'x'\n[limits]\nrows = -1", "rows must be a positive number, got -1"),
+        ("store = 'x'\n[limits]\nrwos = 1", "did you mean 'rows'"),
+        ("port = ", "must be a TOML file"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused_by_name(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    file = tmp_path / "service.toml"
+    file.write_text(text)
+    with pytest.raises((ValueError, TypeError), match=said):
+        read_settings(file, {})
