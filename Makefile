@@ -4,11 +4,13 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OLDEST = $(VENV)-oldest
 
-.PHONY: help setup reproduce test oldest lint faults stability bench league picture clean
+.PHONY: help setup reproduce test docs dist oldest lint faults stability bench league picture clean
 
 help:
 	@echo "make reproduce   set everything up, run the paper's evaluation, and write out/report.html"
 	@echo "make test        set everything up and run every check"
+	@echo "make docs        build the site in site/, every warning an error"
+	@echo "make dist        build the wheel and the source archive in dist/"
 	@echo "make oldest      run the tests with the oldest versions of everything that are allowed"
 	@echo "make bench       measure speed beside other libraries, and how the cost grows"
 	@echo "make league      play every strategy in every kind of world, and write docs/league.md; a stopped one continues"
@@ -38,6 +40,13 @@ lint: setup
 test: lint
 	MPLBACKEND=agg $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
+docs: setup
+	$(BIN)/python -m sphinx -W --keep-going -q -j 2 docs site
+
+dist: setup
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+
 oldest:
 	$(PYTHON) -m tests.oldest > constraints/oldest.txt
 	$(PYTHON) -m venv --clear $(OLDEST)
@@ -63,4 +72,4 @@ stability: setup
 	$(BIN)/python -m benchmarks.ridge_stability
 
 clean:
-	rm -rf $(VENV) $(OLDEST) out out-quick benchmarks/out build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) out out-quick site dist docs/reference/generated docs/jupyter_execute benchmarks/out build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
