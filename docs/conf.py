@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))  # pages run the examples
 import projbandits
 
 project = "projbandits"
-author = copyright = "The projbandits authors"
+author = project_copyright = "The projbandits authors"
 version = release = projbandits.__version__
 
 extensions = [
@@ -73,6 +73,6 @@ def foreign(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) 
 
 
 def setup(app: Any) -> None:
-    """Hook into the build."""
+    """Connect both to the build."""
     app.connect("autodoc-skip-member", foreign)
     app.connect("autodoc-process-docstring", plain)
