@@ -15,7 +15,8 @@ import projbandits as pb
 
 U = pb.Subspace.coordinates(keep=range(2), d=3)
 kept: np.ndarray = U.project(np.ones(3))
-result: pb.Result = pb.simulate(pb.problems.random_arms(), [pb.GENTRY(), pb.UE()], trials=2, horizon=5)
+problem = pb.problems.random_arms()
+result: pb.Result = pb.simulate(problem, [pb.GENTRY(), pb.UE()], trials=2, horizon=5)
 regret: float = float(result.regret.mean())
 decider = pb.Decider(pb.EIIDS(), subspace=U, seed=0)
 decision: pb.Decision = decider.ask(np.eye(3))
