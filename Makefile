@@ -3,12 +3,16 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 OLDEST = $(VENV)-oldest
+RELEASE = $(VENV)-release
 
-.PHONY: help setup reproduce test oldest lint faults stability bench league picture clean
+.PHONY: help setup reproduce test docs dist release oldest lint faults stability bench league picture clean
 
 help:
 	@echo "make reproduce   set everything up, run the paper's evaluation, and write out/report.html"
 	@echo "make test        set everything up and run every check"
+	@echo "make docs        build the site in site/, every warning an error"
+	@echo "make dist        build the wheel and the source archive in dist/"
+	@echo "make release     install the wheel into an empty environment, and use it there"
 	@echo "make oldest      run the tests with the oldest versions of everything that are allowed"
 	@echo "make bench       measure speed beside other libraries, and how the cost grows"
 	@echo "make league      play every strategy in every kind of world, and write docs/league.md; a stopped one continues"
@@ -40,6 +44,19 @@ lint: setup
 test: lint
 	MPLBACKEND=agg $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
+docs: setup
+	$(BIN)/python -m sphinx -W --keep-going -q -j 2 docs site
+
+dist: setup
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+
+release: dist
+	$(PYTHON) -m venv --clear $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[wine,store]"
+	rm -rf build/release && mkdir -p build/release
+	cd build/release && ../../$(RELEASE)/bin/python ../../tests/installed.py
+
 oldest:
 	$(PYTHON) -m tests.oldest > constraints/oldest.txt
 	$(PYTHON) -m venv --clear $(OLDEST)
@@ -65,4 +82,4 @@ stability: setup
 	$(BIN)/python -m benchmarks.ridge_stability
 
 clean:
-	rm -rf $(VENV) $(OLDEST) out out-quick benchmarks/out build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(RELEASE) out out-quick site dist docs/reference/generated docs/jupyter_execute benchmarks/out build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
