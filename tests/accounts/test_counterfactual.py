@@ -1,5 +1,7 @@
 """What would have had to be different for another arm to be the best guess."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -19,11 +21,11 @@ def test_the_smallest_change_is_what_a_solver_finds(seed: int) -> None:
     np.testing.assert_allclose(U.project(delta), delta, atol=1e-9)
     assert np.linalg.norm(delta / sizes) == pytest.approx(distance)
 
-    def length(y: np.ndarray) -> float:
+    def length(y: Any) -> float:
         return float(np.sum((U.basis @ y / sizes) ** 2))
 
-    bound = {"type": "eq", "fun": lambda y: aim @ (U.basis @ y) + 0.7}
-    best = minimize(length, np.ones(U.dim), constraints=bound, tol=1e-12)
+    bound: Any = {"type": "eq", "fun": lambda y: aim @ (U.basis @ y) + 0.7}
+    best: Any = minimize(length, np.ones(U.dim), constraints=bound, tol=1e-12)
     assert distance == pytest.approx(np.sqrt(best.fun), rel=1e-4)
 
 

@@ -102,7 +102,7 @@ def valid(value: Any, rule: dict[str, Any], root: dict[str, Any], where: str = "
     used = {"type", "properties", "required", "items", "const", "enum", "minimum"}
     known = {*used, "additionalProperties", "$schema", "$defs", "title", "description"}
     assert {*rule} <= known, where
-    kinds = {
+    kinds: dict[str, Any] = {
         "object": dict, "array": list, "string": str, "boolean": bool, "null": type(None),
         "integer": int, "number": (int, float),
     }  # fmt: skip

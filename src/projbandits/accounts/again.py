@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,7 +115,7 @@ class Decided(NamedTuple):
     with_scores: bool
 
 
-def decided(case: Case, stream: object, same: bool) -> Decided:
+def decided(case: Case, stream: Callable[[], np.random.Generator]) -> Decided:
     """Decide again by `select` itself, as sure as it was and once it is sure.
 
     Parameters
@@ -123,13 +124,9 @@ def decided(case: Case, stream: object, same: bool) -> Decided:
         The decision.
     stream : callable
         Returns its random numbers, from the first on.
-    same : bool
-        Whether it was made with these.
     """
-    assert callable(stream)
     strategy, state = case.grounds[:2]
-    chosen = case.chosen if same else _place(strategy.select(state, case.arms, stream()))
-    other = _place(strategy.select(state, case.others, stream()))
+    chosen, other = (_place(strategy.select(state, a, stream())) for a in (case.arms, case.others))
     p, q = (probabilities(strategy, state, a) for a in (case.arms, case.others))
     shift = np.nan if p is None or q is None else float(np.abs(p - q).sum() / 2)
     certain = sure(case)

@@ -148,11 +148,6 @@ class Audit:
         """What else the user must be told."""
         return words.warnings(self)
 
-    @property
-    def groups(self) -> pd.DataFrame:
-        """The table of `exposure`."""
-        return self.exposure.table
-
     def plot(self) -> Any:
         """Draw the audit and return the matplotlib Figure."""
         # By name and only now: this module must not load matplotlib early.

@@ -35,6 +35,9 @@ OTHERS = "others"
 LEAST = 5
 """A group must have this many items in effect on either side, or nothing can be told of it."""
 
+UNCLEAR = 0.05
+"""What noise makes less often than this, but not less often than `LEVEL`, cannot be told."""
+
 FOLLOWED = 0.1
 """From this R^2 within an offer on, scores are said to follow a protected attribute."""
 
@@ -221,6 +224,8 @@ def exposure(
     if tested:
         top: dict[Any, Any] = table.to_dict("records")[int(np.nanargmax(table["z"].abs()))]
         found = bool(abs(top["z"]) > critical)
+        if not found and abs(top["z"]) > normal_quantile(1 - UNCLEAR / tested):
+            found = None
         share = Estimate(top["difference"], top["low"], top["high"])
         groups, known = attributes[top["attribute"]]
         size = _worth(worth, dict(groups)[top["group"]], known & (exposed.offered > 0))

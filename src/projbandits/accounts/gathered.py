@@ -118,7 +118,7 @@ class Gathered:
             self._look(case)
             kind = "explored" if case.explored else "best guess"
             if self._rng.random() < self._weigh:
-                self.weighed.append(decided(case, one.stream, one.same))
+                self.weighed.append(decided(case, one.stream))
                 self.late.append(grounds.state.step > self._middle)
         self.exposed.add(one.rows, one.chosen, one.segment, kind)
 

@@ -18,7 +18,7 @@ from projbandits.ledger.fold import Known
 from projbandits.ledger.protocol import Held, Ledger
 from projbandits.ledger.randomness import Streams
 
-LOOKED_AT = 10_000
+LOOKED_AT = 4000
 """Of more decisions than this, about so many are decided again; all are counted."""
 
 NOT_SAID = "not said"
@@ -41,9 +41,8 @@ class Made(NamedTuple):
     grounds : Grounds or None
         What it rested on, if it is looked at.
     stream : callable
-        Returns the random numbers with which it is decided again, from the first on.
-    same : bool
-        Whether these are the numbers with which it was decided.
+        Returns the random numbers with which it is decided again, from the first on: those with
+        which it was made, as far as the log knows them.
     """
 
     rows: NDArray[np.int64] | None
@@ -53,7 +52,6 @@ class Made(NamedTuple):
     segment: str | None
     grounds: Grounds | None
     stream: Callable[[], np.random.Generator]
-    same: bool
 
     @property
     def told(self) -> bool:
@@ -121,7 +119,6 @@ def _filed(account: Account, items: Items, by: str | None, looked: bool, number:
         _segment(by, getattr(decision, "around", None), decision.note),
         grounds if looked else None,
         lambda: np.random.default_rng(number),
-        False,
     )
 
 
@@ -142,7 +139,6 @@ def _held(held: Held, grounds: Grounds | None, by: str | None, streams: Streams)
         _segment(by, getattr(event, "context", None), event.meta),
         grounds,
         lambda: streams.at(max(event.session, 0), event.draw),
-        event.session >= 0,
     )
 
 

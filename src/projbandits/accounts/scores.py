@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from projbandits._checks import Array
 from projbandits.accounts.answers import CONFIDENCE, LEVEL, MATERIAL, NONE, UNKNOWN, Answer, sized
@@ -96,7 +96,7 @@ def by_noise(log: Ridge, directions: Array) -> float:
     if not root.any():
         return 0.0 if effect.any() else 1.0
     statistic = float(effect @ np.linalg.pinv(root @ root.T) @ effect)
-    return float(chi2.sf(statistic, len(told)))
+    return float(chdtrc(len(told), statistic))
 
 
 def rate(happened: int, of: int) -> Estimate:

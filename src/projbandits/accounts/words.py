@@ -178,9 +178,16 @@ def exposure(answer: Exposure, about: About) -> str:
         )
     if answer.found:
         return f"Yes{apart}: {'; '.join(said)}."
-    if answer.found is None:
+    if not len(told):
         return f"{CANNOT}too few items were chosen to compare their groups{apart}."
     top = _top(told)
+    if answer.found is None:
+        return (
+            f"{CANNOT}the largest of {len(told)} differences{apart} is "
+            f"{100 * top.difference:+.1f} points ({100 * top.low:.1f} to {100 * top.high:.1f}; "
+            f"{top.attribute!r} {top.group!r}). Noise makes such a one in fewer than 5 % of honest "
+            "logs, but in more than 0.1 %."
+        )
     return (
         f"No{apart}: best guesses spread over the groups as what was on offer does, up to noise. "
         f"The largest of {len(told)} differences is {100 * top.difference:+.1f} points "

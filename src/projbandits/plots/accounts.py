@@ -52,7 +52,7 @@ def audit(found: Audit) -> Figure:
     room = sum(2.2 + name.count("\n") for name in pieces)
     lines = [len(changes), max(len(leaks), 2), len(costs), *[room] * bool(pieces)]
     groups = _shown(found)
-    tall = max(sum(lines) + 2.4 * len(lines), len(groups) + len(pieces) + 3)
+    tall = max(sum(lines) + 2.6 * len(lines) + 2, len(groups) + len(pieces) + 3)
     title = textwrap.fill(found.verdict, 125 if pieces else 60)
     size = (
         (2.2 if pieces else 1.2) * COLUMN_WIDTH,
@@ -94,20 +94,29 @@ def _shown(found: Audit) -> pd.DataFrame:
 
 def _leaks(ax: Axes, leaks: pd.DataFrame, critical: float) -> None:
     """Draw what moved into each kept direction, in standard errors, and what noise explains."""
-    places = np.arange(len(leaks))
-    z = leaks["z"].to_numpy(dtype=float)
-    reach = 1.15 * max(critical, *np.abs(z[np.isfinite(z)]), 1.0) if len(leaks) else 1.0
-    ax.axvspan(-critical, critical, color="0.92", linewidth=0) if len(leaks) else None
-    ax.axvline(0, color="0.6", linewidth=0.6)
-    ax.plot(np.clip(z, -reach, reach), places, color=COLOURS[0], marker="o", linestyle="none",
-            markersize=4, clip_on=False)  # fmt: skip
-    if not len(leaks):
-        ax.text(0.5, 0.5, "cannot be told", transform=ax.transAxes, ha="center", va="center")
+    places, reach = np.arange(len(leaks)), 1.0
+    if len(leaks):
+        z = leaks["z"].to_numpy(dtype=float)
+        reach = 1.15 * max(critical, *np.abs(z[np.isfinite(z)]))
+        ax.axvspan(-critical, critical, color="0.92", linewidth=0)
+        ax.axvline(0, color="0.6", linewidth=0.6)
+        at: dict[str, Any] = {
+            "color": COLOURS[0],
+            "marker": "o",
+            "linestyle": "none",
+            "markersize": 4,
+        }
+        ax.plot(np.clip(z, -reach, reach), places, **at, clip_on=False)
+    else:  # an empty line would take room far away
+        ax.text(0.5, 0.5, "cannot be told", transform=ax.transAxes, ha="center", va="center",
+                fontsize=7)  # fmt: skip
     ax.set_yticks(places, [_wrapped(name) for name in leaks.index])
     ax.set_ylim(max(len(leaks), 1) - 0.5, -0.5)
     ax.set_xlim(-reach, reach)
     ax.set_xlabel("leak in standard errors (grey: noise explains it)")
     _finish_rows(ax, share=False)
+    if not len(leaks):
+        ax.set_xticks([])
 
 
 def _bars(ax: Axes, labels: list[str], kinds: dict[str, Any], *, share: bool = False) -> None:
