@@ -160,7 +160,7 @@ class Labelled:
         lift = self._lift(M, N)
         k = len(X)
         smaller = np.sqrt(max(k - 1, 1) / max(self.rows - 1, 1)) / k
-        shuffled = np.array([X.T @ Z[rng.permutation(k)] for _ in range(CHANCES)])
+        shuffled = np.array([Z[rng.permutation(k)].T @ X for _ in range(CHANCES)]).swapaxes(1, 2)
         shuffled = smaller * lift @ shuffled
         by_chance = []
         for r in range(min(int((sizes > SMALL * sizes.max(initial=0.0)).sum()), d - 1)):

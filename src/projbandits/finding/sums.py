@@ -98,7 +98,8 @@ class Folded(NamedTuple):
         more = W.shape[1] - len(self.shift)
         shift = np.append(self.shift, np.zeros(more))
         sums = np.pad(self.sums, ((0, 0), (0, more), (0, more)))
-        rows = np.column_stack([np.ones(len(W)), W - shift])
+        rows = np.ones((len(W), 1 + len(shift)))
+        np.subtract(W, shift, out=rows[:, 1:])
         folds = (hashes(self.n, len(W)) % np.uint64(len(sums))).astype(np.int64)
         return Folded(self.n + len(W), shift, sums + products(rows, folds, len(sums)))
 
