@@ -28,6 +28,7 @@ def table(n: int, seed: int = 0, effects: Any = 0.0) -> pd.DataFrame:
             "click": means[action] + rng.normal(size=n),
             "segment": rng.integers(0, 2, n),
             "pi": OTHER[action],
+            "minute": np.arange(n),
             **{f"p_{label}": LOGGED[i] for i, label in enumerate(ARMS.index)},
         }
     )

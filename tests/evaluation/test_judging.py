@@ -29,9 +29,9 @@ def naive_thetas(X: Any, r: Any) -> list[Any]:
     return thetas
 
 
-@pytest.mark.parametrize("context", [(), "segment"])
+@pytest.mark.parametrize("context", [(), "segment", ["segment", "minute"]], ids=str)
 def test_estimates_arm_by_arm_are_the_textbooks(context: Any) -> None:
-    """Grouped by arm where nothing else tells rows apart, and row by row where something does."""
+    """By arm where nothing else tells rows apart, else by arm and context, else row by row."""
     rows = table(400)
     action = ARMS.index.get_indexer(pd.Index(rows["item"]))
     r, X = rows["click"].to_numpy(), ARMS.to_numpy()

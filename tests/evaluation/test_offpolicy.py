@@ -164,3 +164,69 @@ def test_a_log_of_one_decision_has_no_interval_by_the_model() -> None:
     found = estimates(pb.replay(logged(0, steps=1), pb.GENTRY()))
     assert np.isnan(found["model"]["low"])
     assert np.isfinite(found["linear weights, doubly robust"]["value"])
+
+
+def test_the_return_value_is_judged_arm_by_arm_too() -> None:
+    """By a loop over the rows: w r, its mean over that of w, and what a model adds."""
+    log = logged(5, steps=80)
+    other = pb.GENTRY(alpha=0.5)
+    replay = pb.replay(log, other, value="return", clip=1.5)
+    found = replay.estimates()["value"]
+    w = []
+    for t in range(80):
+        X, p = log["offered"][t].reshape(-1, 3), log["probabilities"][t]
+        state = other.init(pb.FiniteArms(X), U)
+        belief = Ridge(1.0, int(log["observations"][t]), log["belief"][t].reshape(4, 4))
+        state = state._replace(ridge=belief, step=int(log["step"][t]))
+        chances = other.probabilities(state, pb.FiniteArms(X))
+        np.testing.assert_allclose(replay.features[t], chances @ X, atol=1e-12)
+        w.append(chances[log["position"][t]] / p[log["position"][t]])
+    weights, r = np.array(w), log["reward"].to_numpy()
+    assert found["arm by arm"] == pytest.approx((weights * r).mean())
+    assert found["arm by arm, self-normalised"] == pytest.approx((weights @ r) / weights.sum())
+    assert found["arm by arm, clipped"] == pytest.approx((np.minimum(weights, 1.5) * r).mean())
+    doubly = replay.model + weights * replay.residuals
+    assert found["arm by arm, doubly robust"] == pytest.approx(doubly.mean())
+
+
+def test_arms_with_effects_are_noticed_and_the_projection_is_not_identified() -> None:
+    rng = np.random.default_rng(0)
+    effects = rng.normal(size=8)
+    decider = pb.Decider(pb.GENTRY(schedule=always), subspace=U, seed=0, log=True)
+    for _ in range(300):
+        decision = decider.ask(FIXED)
+        assert decision.index is not None
+        decider.tell(decision, float(decision.arm @ THETA + effects[decision.index]))
+    replay = pb.replay(decider, pb.GENTRY())
+    # D_k has as many arms as features, so that every mean fits.
+    assert replay.lack_of_fit().holds is None
+    assert "as many features as arms" in replay.lack_of_fit().words
+    assert "only as far as those effects" in str(replay)
+    assert replay.estimates().loc["arm by arm", "note"].startswith("not identified")
+
+
+def test_a_linear_log_without_repeated_arms_is_compared_with_gradient_boosting() -> None:
+    assert pb.replay(logged(0, steps=150), pb.GENTRY()).lack_of_fit().holds
+    log = logged(1, steps=400)
+    X = log[["x[0]", "x[1]", "x[2]"]].to_numpy()
+    log["reward"] = log["reward"] + 3 * (X[:, 0] > 0)
+    found = pb.replay(log, pb.GENTRY()).lack_of_fit()
+    assert found.holds is False
+    assert found.method == "gradient boosting"
+    assert "gradient boosting predicts better" in str(found)
+
+
+def test_a_difference_is_paired_by_decision() -> None:
+    log = logged(6, steps=100)
+    one, two = (
+        pb.replay(log, s, value="return") for s in (pb.GENTRY(schedule=always), pb.GENTRY())
+    )
+    found = one.versus(two)
+    for name in one.estimates().index:
+        expected = one.estimates().loc[name, "value"] - two.estimates().loc[name, "value"]
+        assert found.loc[name, "value"] == pytest.approx(expected, abs=1e-9), name
+    same = one.versus(pb.replay(log, pb.GENTRY(schedule=always), value="return"))
+    assert (same["value"] == 0).all()
+    assert same.loc["arm by arm, self-normalised", "high"] == 0
+    with pytest.raises(ValueError, match="same log and value"):
+        one.versus(pb.replay(log, pb.CURSE()))

@@ -238,7 +238,10 @@ def _moments(
 ) -> Moments | None:
     total: Moments | None = None
     for chunk in chunks_of(schema, piece):
-        part = _of(Cells.of(chunk), policies, setting, differ)
+        # A policy that learns needs every row, in order.
+        learns = any(policy.learns for policy in policies)
+        cells = Cells.of(chunk) if learns else Cells.together(chunk)
+        part = _of(cells, policies, setting, differ)
         total = part if total is None else total.plus(part)
     return total
 
@@ -294,10 +297,13 @@ def _found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> di
         found |= dict.fromkeys(by_arm, Found(note=names.NO_PROPENSITY))
     else:
         size = effective(sides["w"], sides["w2"])
-        note = "" if not covered < 1 else (
-            f"{1 - covered:.1%} of the policy is on arms that the log does not have"
-        )  # fmt: skip
-        found[names.PLAIN] = Found(*part("plain"), size, covered, note)
+        less = bool(covered < 1 - 1e-9)
+        # Of an arm that the log does not have, it may say how likely it was: then that is never.
+        stated = judged.setting.chances is not None or judged.look.states
+        lost = np.nan if less and stated else 0.0
+        note = f"{1 - covered:.1%} of the policy is on arms that the log does not have" * less
+        value, half = part("plain")
+        found[names.PLAIN] = Found(value + lost, half, size, covered, note)
         value, gradient = 0.0, np.zeros(len(means))
         for sign, block in zip((1.0, -1.0), blocks[:2], strict=False):
             top, weight = block * k + PARTS.index("plain"), block * k + PARTS.index("weight")
@@ -306,7 +312,7 @@ def _found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> di
             gradient[top] += sign / means[weight]
             gradient[weight] -= sign * share / means[weight]
         half = _quadratic(gradient, spread_, z)
-        found[names.NORMALISED] = Found(float(value), half, size, covered, note)
+        found[names.NORMALISED] = Found(float(value) + lost, half, size, covered, note)
         gradient = np.zeros(len(means))
         for sign, block in zip((1.0, -1.0), blocks[:2], strict=False):
             gradient[block * k + PARTS.index("clipped")] = sign
@@ -316,9 +322,10 @@ def _found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> di
         )
         value = float(gradient[gradient != 0] @ means[gradient != 0])
         half = _quadratic(gradient, spread_, z)
-        found[names.CLIPPED] = Found(value, half, size, covered, clipped)
-        doubly = Found(*part("doubly"), size, covered, note)
-        found[names.DOUBLY] = doubly if np.isfinite(doubly.value) else Found(note=names.NO_OFFERS)
+        found[names.CLIPPED] = Found(value + lost, half, size, covered, clipped)
+        value, half = part("doubly")
+        doubly = Found(value, half + lost, size, covered, note)
+        found[names.DOUBLY] = doubly if np.isfinite(value) else Found(note=names.NO_OFFERS)
     found[names.MODEL] = _by_model(judged, sums, last, level)
     return {name: found[name] for name in names.NAMES}
 

@@ -43,6 +43,28 @@ class Cells(NamedTuple):
         return cls(chunk, rows, np.ones(n), chunk.reward, chunk.reward**2)
 
     @classmethod
+    def together(cls, chunk: Chunk) -> Cells:
+        """Return the rows of a chunk; those alike in arm, propensity and context as one cell."""
+        keys = _alike(chunk)
+        if keys is None:
+            return cls.of(chunk)
+        code, count = keys
+        n = np.bincount(code, minlength=count).astype(np.float64)
+        some = np.empty(count, dtype=np.int64)
+        some[code] = np.arange(len(code))
+        seen = np.flatnonzero(n)
+        rows = some[seen]
+        alike = chunk._replace(
+            action=chunk.action[rows],
+            reward=chunk.reward[rows],
+            propensity=None if chunk.propensity is None else chunk.propensity[rows],
+            context={name: values[rows] for name, values in chunk.context.items()},
+        )
+        total = np.bincount(code, chunk.reward, minlength=count)[seen]
+        squares = np.bincount(code, chunk.reward**2, minlength=count)[seen]
+        return cls(alike, (chunk.first + rows) % FOLDS, n[seen], total, squares)
+
+    @classmethod
     def grouped(cls, arms: Array, sums: Sums, chances: Array) -> Cells:
         """Return the rows of a log in which each arm had the same propensity throughout."""
         of, action = np.nonzero(sums.n)
@@ -50,6 +72,32 @@ class Cells(NamedTuple):
         squares = sums.squares[of, action] + n * mean**2
         chunk = Chunk(0, arms, action, mean, chances[action])
         return cls(chunk, of, n, n * mean, squares)
+
+
+def _alike(chunk: Chunk) -> tuple[Ints, int] | None:
+    """Return a number for each row, the same for rows alike, and their range; None if few are."""
+    import pandas as pd
+
+    n = len(chunk.reward)
+    if chunk.offered is not None or chunk.columns or chunk.chances is not None:
+        return None
+    if not chunk.complete:
+        return None
+    keys = list(chunk.context.values())
+    if chunk.propensity is not None:
+        by_arm = np.empty(len(chunk.arms))
+        by_arm[chunk.action] = chunk.propensity
+        if (by_arm[chunk.action] != chunk.propensity).any():
+            keys.append(chunk.propensity)
+    code = (chunk.first + np.arange(n)) % FOLDS + FOLDS * chunk.action
+    count = FOLDS * len(chunk.arms)
+    for values in keys:
+        found, distinct = pd.factorize(values)
+        if count * len(distinct) > n or (found < 0).any():
+            return None
+        code = code + count * found
+        count *= len(distinct)
+    return code, count
 
 
 @dataclass(frozen=True, eq=False)

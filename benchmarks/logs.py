@@ -1,0 +1,362 @@
+"""Logs at size, beside pyarrow and OBP: `python -m benchmarks.logs [--only NAME] [--scale SHARE]`.
+
+Everything is made in a temporary folder. OBP (the Open Bandit Pipeline) asks for torch, which its
+estimators need only to tell tensors from arrays, so they are loaded from its wheel as they are,
+beside a `torch` with nothing but that name: `pip download --no-deps obp` fetches it. Each figure
+runs in a process of its own, whose peak memory is reported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import types
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+D, ARMS = 20, 20
+PI = np.random.default_rng(1).dirichlet(np.ones(ARMS))
+
+
+SMALL = {"item": np.array([0, 1]), "p": np.array([0.5, 0.5]), "click": np.array([0.0, 1.0])}
+COLUMNS = {"action": "item", "propensity": "p", "reward": "click"}
+
+
+def policy(arms: Any, context: Any) -> Any:
+    """Choose as always."""
+    return PI
+
+
+def fit_log(folder: Path, rows: int) -> Path:
+    """Write rows of D features and a return."""
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
+    path, rng, per, writer = folder / f"fit{rows}.parquet", np.random.default_rng(0), 500_000, None
+    if path.exists():
+        return path
+    for _ in range(0, rows, per):
+        X = rng.normal(size=(per, D))
+        columns = {f"x{j}": X[:, j] for j in range(D)}
+        table = pa.table({**columns, "r": X.sum(axis=1) + rng.normal(size=per)})
+        writer = writer or pq.ParquetWriter(path, table.schema, use_dictionary=False)
+        writer.write_table(table, row_group_size=per)
+    assert writer is not None
+    writer.close()
+    return path
+
+
+def action_log(folder: Path, rows: int) -> Path:
+    """Write rows of an arm, its propensity, a click, and a segment that a policy may look at."""
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
+    path, rng, per, writer = folder / f"log{rows}.parquet", np.random.default_rng(0), 500_000, None
+    p = rng.dirichlet(5 * np.ones(ARMS))
+    for _ in range(0, rows, per):
+        action = rng.choice(ARMS, size=per, p=p)
+        table = pa.table(
+            {
+                "item": action,
+                "p": p[action],
+                "click": (rng.random(per) < 0.1 + 0.02 * action).astype(np.float64),
+                "segment": rng.integers(0, 10, per),
+            }
+        )
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table, row_group_size=per)
+    assert writer is not None
+    writer.close()
+    return path
+
+
+def opened(path: Path, **changed: Any) -> Any:
+    """Return the log of arms in a plane of five features."""
+    import projbandits as pb
+
+    arms = np.random.default_rng(2).normal(size=(ARMS, 5))
+    return pb.Log.from_table(path, arms, **COLUMNS, **changed)
+
+
+def read(path: Path) -> dict[str, float]:
+    """Time pyarrow reading the columns piece by piece, in as many threads as there are cores."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from pyarrow import parquet as pq
+
+    file = pq.ParquetFile(path)
+
+    def one(group: int) -> int:
+        return int(pq.ParquetFile(path).read_row_group(group, use_threads=False).num_rows)
+
+    start = time.perf_counter()
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        rows = sum(threads.map(one, range(file.num_row_groups)))
+    return {"seconds": time.perf_counter() - start, "rows": rows}
+
+
+def fit(path: Path) -> dict[str, float]:
+    """Time `Log.fit`."""
+    import projbandits as pb
+
+    log = pb.Log.from_table(path, features=[f"x{j}" for j in range(D)], reward="r")
+    start = time.perf_counter()
+    found = log.fit()
+    return {"seconds": time.perf_counter() - start, "rows": found.ridge.n, "theta": found.theta[0]}
+
+
+def replayed(path: Path, **changed: Any) -> dict[str, float]:
+    """Time `replay` of a fixed policy, all estimates with intervals."""
+    import projbandits as pb
+
+    log = opened(path, **changed)
+    pb.replay(pb.Log.from_table(SMALL, np.eye(2), **COLUMNS), "p", value="return").estimates()
+    start = time.perf_counter()  # once everything is imported
+    found = pb.replay(log, policy, value="return").estimates()
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, **{str(k): float(v) for k, v in found["value"].items()}}
+
+
+def by_segment(path: Path) -> dict[str, float]:
+    """Time `replay` where rows differ in their context."""
+    return replayed(path, context="segment")
+
+
+def on_dask(path: Path) -> dict[str, float]:
+    """Time the same on a Dask cluster of two processes."""
+    from distributed import Client, LocalCluster
+
+    import projbandits as pb
+
+    with (
+        LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,  # type: ignore[no-untyped-call]
+        client.get_executor() as executor,
+    ):
+        log = opened(path, context="segment")
+        pb.replay(opened(path), policy, value="return", executor=executor)  # workers import first
+        start = time.perf_counter()
+        found = pb.replay(log, policy, value="return", executor=executor).estimates()
+        seconds = time.perf_counter() - start
+    return {"seconds": seconds, **{str(k): float(v) for k, v in found["value"].items()}}
+
+
+def by_obp(path: Path) -> dict[str, float]:
+    """Time OBP's IPW on arrays: with making its array of the policy's probabilities, and alone."""
+    import pyarrow.parquet as pq
+
+    estimators = obp(path.parent)
+    start = time.perf_counter()
+    table = pq.read_table(path, columns=["item", "p", "click"])
+    action, p, click = (table[name].to_numpy() for name in ("item", "p", "click"))
+    spread = np.ascontiguousarray(np.broadcast_to(PI[None, :, None], (len(click), ARMS, 1)))
+    made = time.perf_counter()
+    given = {"reward": click, "action": action, "pscore": p, "action_dist": spread}
+    value = estimators.InverseProbabilityWeighting().estimate_policy_value(**given)
+    done = time.perf_counter()
+    return {"seconds": done - start, "alone": done - made, "arm by arm": float(value)}
+
+
+def obp(folder: Path) -> Any:
+    """Return OBP's estimators from its wheel."""
+    wheel = next(folder.glob("obp-*.whl"), None)
+    if wheel is None:
+        call = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "obp", "-d", folder]
+        subprocess.run(list(map(str, call)), check=True)
+        wheel = next(folder.glob("obp-*.whl"))
+    place = folder / "obp"
+    with zipfile.ZipFile(wheel) as file:
+        file.extractall(place)
+    torch = types.ModuleType("torch")
+    torch.Tensor = type("Tensor", (), {})  # type: ignore[attr-defined]
+    sys.modules["torch"] = torch
+    for name in ("obp", "obp.ope"):
+        module = types.ModuleType(name)
+        module.__path__ = [str(place / name.replace(".", "/"))]
+        sys.modules[name] = module
+    return importlib.import_module("obp.ope.estimators")
+
+
+def equal(path: Path) -> dict[str, float]:
+    """Return how far IPW and DR are from OBP's, where arms are independent."""
+    import projbandits as pb
+    from projbandits.evaluation.grouping import FOLDS
+
+    estimators, rng, n = obp(path.parent), np.random.default_rng(0), 20_000
+    p = rng.dirichlet(np.ones(ARMS))
+    action = rng.choice(ARMS, size=n, p=p)
+    reward = rng.normal(size=n) + action / ARMS
+    table = {"a": action, "p": p[action], "r": reward}
+    log = pb.Log.from_table(table, np.eye(ARMS), action="a", propensity="p", reward="r")
+    judged = pb.replay(log, policy, value="return", clip=1e9)
+    spread = np.ascontiguousarray(np.broadcast_to(PI[None, :, None], (n, ARMS, 1)))
+    predicted = judged.setting.thetas[np.arange(n) % FOLDS][:, :, None]
+    given = {"reward": reward, "action": action, "pscore": p[action], "action_dist": spread}
+    found = judged.estimates()["value"]
+    ipw = estimators.InverseProbabilityWeighting().estimate_policy_value(**given)
+    snipw = estimators.SelfNormalizedInverseProbabilityWeighting().estimate_policy_value(**given)
+    given["estimated_rewards_by_reg_model"] = predicted
+    doubly = estimators.DoublyRobust().estimate_policy_value(**given)
+    return {
+        "IPW": max(abs(found["arm by arm"] - ipw), abs(found["linear weights"] - ipw)),
+        "SNIPW": abs(found["arm by arm, self-normalised"] - snipw),
+        "DR": max(
+            abs(found["arm by arm, doubly robust"] - doubly),
+            abs(found["linear weights, doubly robust"] - doubly),
+        ),
+    }
+
+
+def ledger(path: Path, decisions: int) -> dict[str, float]:
+    """Time a ledger's decisions on 100 of 1,000 items, after making them; a policy judges each."""
+    import projbandits as pb
+
+    rng = np.random.default_rng(0)
+    items = rng.normal(size=(1000, 5))
+    U = pb.Subspace.coordinates(range(3), d=5)
+    decider = pb.Decider(pb.GENTRY(schedule=_often), subspace=U, seed=0, log=True)
+    theta = rng.normal(size=5)
+    for _ in range(decisions):
+        decision = decider.ask(items[rng.integers(0, 900) + np.arange(100)])
+        decider.tell(decision, float(decision.arm @ theta + rng.normal()))
+    start = time.perf_counter()
+    found = pb.replay(pb.Log.from_ledger(decider), _softmax, value="return").estimates()
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "rows": decisions, "model": float(found.loc["model", "value"])}
+
+
+def _often(t: int) -> float:
+    return 0.5
+
+
+def _softmax(arms: Any, context: Any) -> Any:
+    chances = np.exp(arms[:, 0] - 3.0)
+    return chances / chances.sum()
+
+
+def foreign(path: Path, rows: int) -> dict[str, float]:
+    """Time the replay of a decider's table that lost its attrs."""
+    import projbandits as pb
+
+    rng = np.random.default_rng(0)
+    U = pb.Subspace.coordinates([0, 1], d=3)
+    decider = pb.Decider(pb.GENTRY(schedule=_often), subspace=U, seed=0, log=True)
+    for _ in range(rows):
+        decision = decider.ask(rng.normal(size=(6, 3)))
+        decider.tell(decision, float(decision.arm.sum() + rng.normal()))
+    table = decider.log()
+    table.attrs = {}
+    start = time.perf_counter()
+    pb.replay(table, pb.GENTRY(), subspace=U)
+    return {"seconds": time.perf_counter() - start, "rows": rows}
+
+
+def alone(name: str, *arguments: Any) -> dict[str, float]:
+    """Return what a figure shows in a process of its own, with its peak memory in GB."""
+    code = (
+        "import json, resource, sys; from pathlib import Path; from benchmarks import logs\n"
+        f"found = logs.{name}(Path({str(arguments[0])!r}), *{arguments[1:]!r})\n"
+        "found['GB'] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20\n"
+        "print(json.dumps({k: float(v) for k, v in found.items()}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def show_fit(folder: Path, rows: int) -> None:
+    """Print `Log.fit` beside pyarrow."""
+    path = fit_log(folder, rows)
+    reading, fitting = alone("read", path), alone("fit", path)
+    ratio = fitting["seconds"] / reading["seconds"]
+    print(
+        f"fit, {rows:,} rows, d = {D}: {fitting['seconds']:.1f} s, reading "
+        f"{reading['seconds']:.1f} s, {ratio:.2f} times; {fitting['GB']:.2f} GB"
+    )
+
+
+def show_replay(folder: Path, rows: int) -> None:
+    """Print `replay` beside OBP, and on a cluster."""
+    path = action_log(folder, rows)
+    ours, theirs = alone("replayed", path), alone("by_obp", path)
+    away = abs(ours["arm by arm"] - theirs["arm by arm"])
+    print(
+        f"replay, {rows:,} rows, {ARMS} arms: {rows / ours['seconds'] / 1e6:.1f} million rows a "
+        f"second, {ours['GB']:.2f} GB; OBP's IPW {rows / theirs['seconds'] / 1e6:.2f} "
+        f"({theirs['seconds'] / ours['seconds']:.0f} times), of arrays at hand "
+        f"{rows / theirs['alone'] / 1e6:.1f} ({theirs['alone'] / ours['seconds']:.1f} times), "
+        f"{theirs['GB']:.2f} GB; apart by {away:.1e}"
+    )
+    one, two = alone("by_segment", path), alone("on_dask", path)
+    names = [name for name in one if name not in ("seconds", "GB")]
+    away = max(abs(one[name] - two[name]) for name in names)
+    print(
+        f"the same with a context: {one['seconds']:.2f} s in one process, {two['seconds']:.2f} s "
+        f"on a Dask cluster of two ({two['seconds'] / one['seconds']:.2f} times); apart by "
+        f"{away:.1e}"
+    )
+
+
+def show_equal(folder: Path, rows: int) -> None:
+    """Print how far estimates are from OBP's."""
+    found = alone("equal", folder / "none")
+    away = [f"{name} {value:.1e}" for name, value in found.items() if name != "GB"]
+    print(f"differences from OBP: {', '.join(away)}")
+
+
+def show_ledger(folder: Path, rows: int) -> None:
+    """Print how long a ledger takes."""
+    found = alone("ledger", folder / "none", rows)
+    print(
+        f"ledger, {rows:,} decisions on 100 of 1,000 items: {found['seconds']:.1f} s, "
+        f"{1e6 * found['seconds'] / rows:.0f} s for a million"
+    )
+
+
+def show_foreign(folder: Path, rows: int) -> None:
+    """Print how tables without attrs grow."""
+    for size in (rows, 2 * rows, 4 * rows):
+        found = alone("foreign", folder, size)
+        print(f"a table without attrs, {size:,} rows: {found['seconds']:.1f} s")
+
+
+FIGURES: dict[str, tuple[Callable[[Path, int], None], int]] = {
+    "equal": (show_equal, 0),
+    "foreign": (show_foreign, 2000),
+    "fit": (show_fit, 20_000_000),
+    "replay": (show_replay, 5_000_000),
+    "ledger": (show_ledger, 1_000_000),
+}
+
+
+def main() -> None:
+    """Print every figure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=FIGURES, help="one figure")
+    parser.add_argument("--scale", type=float, default=1.0, help="a share of the rows")
+    parser.add_argument("--folder", type=Path, help="where to keep what is made")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, (show, rows) in FIGURES.items():
+            if given.only in (None, name):
+                show(folder, int(rows * given.scale))
+
+
+if __name__ == "__main__":
+    print(f"{os.cpu_count()} cores, {resource.getpagesize()} bytes a page", file=sys.stderr)
+    main()

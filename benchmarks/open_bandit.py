@@ -1,0 +1,96 @@
+"""One policy's value from the log of the other, on the Open Bandit logs that come with OBP.
+
+`python -m benchmarks.open_bandit [campaign [folder of the wheel]]`: the small logs (10,000 rows
+each) of the two policies of the Open Bandit Dataset, from OBP's wheel. The truth is the mean click
+in the policy's own log. The probabilities of the Bernoulli Thompson sampler (BTS) changed with time
+and are stated for chosen items only: it is judged by its mean shares of the items at each position
+of the page.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import projbandits as pb
+from benchmarks.logs import obp
+from projbandits import statistics
+
+SHOWN = ("arm by arm", "arm by arm, self-normalised", "arm by arm, clipped", "model")
+
+
+def shares(folder: Path) -> Any:
+    """Return the policy that chooses as often as a log has it, at each position."""
+    table = pd.read_csv(next(p for p in folder.glob("*.csv") if p.name != "item_context.csv"))
+    counts = pd.crosstab(table["position"], table["item_id"])
+    items = len(pd.read_csv(folder / "item_context.csv"))
+    counts = counts.reindex(columns=range(items), fill_value=0)
+    chances: dict[Any, Any] = {k: row.to_numpy() / row.sum() for k, row in counts.iterrows()}
+    return lambda arms, context: chances[context["position"]]
+
+
+def main(campaign: str, wheels: str | None = None) -> None:
+    """Print both directions: the truth, ours and OBP's."""
+    with tempfile.TemporaryDirectory() as temporary:
+        given = Path(temporary if wheels is None else wheels)
+        estimators = obp(given)
+        place = given / "obp" / "obp" / "dataset" / "obd"
+        folders = {name: place / name / campaign for name in ("random", "bts")}
+        print("| policy | from the log of | estimate | per thousand (95 %) | OBP |")
+        print("|---|---|---|---|---|")
+        for judged, logged in (("random", "bts"), ("bts", "random")):
+            own = pb.Log.from_open_bandit(folders[judged])
+            clicks = np.concatenate([chunk.reward for chunk in own.chunks()])
+            print(f"| {judged} | its own | truth | {_text(*statistics.mean(clicks))} | |")
+            log = pb.Log.from_open_bandit(folders[logged])
+            policy: Any = shares(folders[judged])
+            if judged == "random":
+                policy = _even
+            result = pb.replay(log, policy, value="return")
+            theirs = by_obp(estimators, log, policy)
+            for name in SHOWN:
+                row = result.estimates().loc[name]
+                other = f"{1000 * theirs[name]:.4f}" if name in theirs else ""
+                text = _text(*row[["value", "low", "high"]])
+                print(f"| {judged} | {logged} | {name} | {text} | {other} |")
+            print(f"\n{result.lack_of_fit()}\n", file=sys.stderr)
+
+
+def _even(arms: Any, context: Any) -> Any:
+    return np.full(len(arms), 1 / len(arms))
+
+
+def _text(value: float, low: float, high: float) -> str:
+    return f"{1000 * value:.4f} ({1000 * low:.2f} to {1000 * high:.2f})"
+
+
+def by_obp(estimators: Any, log: pb.Log, policy: Any) -> dict[str, float]:
+    """Return OBP's IPW and SNIPW."""
+    chunks = list(log.chunks())
+    spread = [
+        np.array([policy(log.arms, {"position": p}) for p in chunk.context["position"]])
+        for chunk in chunks
+    ]
+    given = {
+        "reward": np.concatenate([chunk.reward for chunk in chunks]),
+        "action": np.concatenate([chunk.action for chunk in chunks]),
+        "pscore": np.concatenate(
+            [chunk.propensity for chunk in chunks if chunk.propensity is not None]
+        ),
+        "action_dist": np.concatenate(spread)[:, :, None],
+    }
+    ipw = estimators.InverseProbabilityWeighting().estimate_policy_value(**given)
+    normalised = estimators.SelfNormalizedInverseProbabilityWeighting()
+    return {
+        "arm by arm": float(ipw),
+        "arm by arm, self-normalised": float(normalised.estimate_policy_value(**given)),
+    }
+
+
+if __name__ == "__main__":
+    main(*(sys.argv[1:] or ["all"]))
