@@ -183,7 +183,7 @@ def _check_threads(ledger: Ledger) -> None:
 
 def _check_names(ledger: Ledger) -> None:
     """Arms have names, decisions have contexts, and outcomes come with both or fade."""
-    events = [
+    events: list[Event] = [
         Offered(3, ARMS, ("film", "17", None)),
         decided("named", rows=np.array([0, 4], np.uint8), label="17", context='{"a": "\\u00e4"}'),
         Told("named", 90.0, 1.0),
