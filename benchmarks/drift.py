@@ -8,6 +8,7 @@ per decision with its 95 % interval; the factor is the regret without a half-lif
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -40,9 +41,9 @@ def regret(world: OfferedWorld, trial: int, half_life: float | None, horizon: in
     return total / horizon
 
 
-def table(trials: int, horizon: int) -> str:
-    """Return the regret for each drift and each half-life, as Markdown."""
-    lines = ["| drift | half-life | regret per decision | factor |", "|---|---:|---:|---:|"]
+def rows(trials: int, horizon: int) -> Iterator[str]:
+    """Yield the regret for each drift and each half-life, as Markdown."""
+    yield "| drift | half-life | regret per decision | factor |\n|---|---:|---:|---:|"
     for name, drift in DRIFTS.items():
         problem = pb.problems.offers(drift=drift)
         worlds = [problem.world(stream(0, i, "world")) for i in range(trials)]
@@ -52,17 +53,17 @@ def table(trials: int, horizon: int) -> str:
             base = found if half_life is None else base
             half = float(half_width(found[:, None], 0.95)[0])
             cells = f"{found.mean():.3f} ± {half:.3f} | {base.mean() / found.mean():.2f}"
-            lines.append(f"| {name} | {half_life or 'none'} | {cells} |")
-    return "\n".join(lines)
+            yield f"| {name} | {half_life or 'none'} | {cells} |"
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, row by row."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=10)
-    parser.add_argument("--horizon", type=int, default=4000)
+    parser.add_argument("--trials", type=int, default=6)
+    parser.add_argument("--horizon", type=int, default=3000)
     options = parser.parse_args()
-    print(table(options.trials, options.horizon))
+    for row in rows(options.trials, options.horizon):
+        print(row, flush=True)
 
 
 if __name__ == "__main__":
