@@ -55,7 +55,7 @@ def films(rng: np.random.Generator, correlation: float, count: int) -> Any:
     return X
 
 
-def main(logs: int = 40) -> None:
+def main(logs: int = 20) -> None:
     """Print how often leaks of several sizes are found in logs of several lengths."""
     warnings.simplefilter("ignore")
     start = time.perf_counter()
