@@ -3,8 +3,9 @@
 A score is <x, a>, with a = P_U theta-hat for a strategy that aims at the projection. So the chosen
 arm ties with another, g below it, after any change delta of its features with <delta, a> = -g. Of
 these the smallest within a subspace is delta = -g M a / <a, M a>, where lengths are measured in
-standard deviations s of the features among the arms on offer, |delta / s|, and M = N (N^T S^-2
-N)^-1 N^T for a basis N of the subspace and S = diag(s). A feature that all arms share stays.
+standard deviations s of the features among the arms on offer, |delta / s|, and M = S N N^T S for
+S = diag(s) and an orthonormal basis N of all u for which S u lies in the subspace. A feature that
+all arms share stays.
 """
 
 from __future__ import annotations
@@ -78,17 +79,22 @@ def smallest(aim: Array, sizes: Array, within: Array, change: float) -> tuple[Ar
     (array([-1., -2.]), 2.23606797749979)
     """
     d = len(aim)
-    stays = np.vstack([np.eye(d) - within, np.eye(d)[sizes <= 0]])
-    N = null_space(stays, rcond=ROUNDING)
-    scaled = N / np.where(sizes > 0, sizes, 1.0)[:, None]
-    direction = N @ np.linalg.solve(scaled.T @ scaled, N.T @ aim) if N.size else np.zeros(d)
-    slope = float(aim @ direction)
-    least = ROUNDING**2 * float(np.square(aim * sizes).sum())
+    # In units of the sizes: delta = S u, and the shortest u lies along the part of S a inside.
+    if np.abs(within - np.diag(np.diag(within))).max() <= ROUNDING:
+        N = np.eye(d)[:, (np.diag(within) > 0.5) & (sizes > 0)]
+    else:
+        stays = np.vstack([(np.eye(d) - within) * sizes, np.eye(d)[sizes <= 0]])
+        lengths = np.linalg.norm(stays, axis=1)
+        stays = stays[lengths > 0] / lengths[lengths > 0, None]
+        N = null_space(stays, rcond=ROUNDING) if len(stays) else np.eye(d)
+    wanted = sizes * aim
+    direction = N @ (N.T @ wanted)
+    slope = float(direction @ direction)
     if change == 0:
         return np.zeros(d), 0.0
-    if slope <= least:
+    if slope <= ROUNDING**2 * float(wanted @ wanted):
         return np.full(d, np.nan), np.inf
-    return direction * (change / slope), abs(change) / float(np.sqrt(slope))
+    return sizes * direction * (change / slope), abs(change) / float(np.sqrt(slope))
 
 
 def counterfactual(

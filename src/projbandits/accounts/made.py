@@ -18,7 +18,7 @@ from projbandits.ledger.fold import Known
 from projbandits.ledger.protocol import Held, Ledger
 from projbandits.ledger.randomness import Streams
 
-LOOKED_AT = 4000
+LOOKED_AT = 3000
 """Of more decisions than this, about so many are decided again; all are counted."""
 
 NOT_SAID = "not said"

@@ -1,0 +1,56 @@
+"""Choices decided again: by `select` itself, with the same random numbers."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import projbandits as pb
+from projbandits.accounts.again import Case, sure
+from projbandits.accounts.protected import Protected
+from projbandits.deciding.decision import Grounds
+from projbandits.deciding.offers import Offer
+from tests.accounts import fooled
+from tests.everyone import anywhere
+from tests.films import played
+
+
+def test_greedy_choices_do_not_change_at_all() -> None:
+    choices = played(pb.GENTRY(schedule=lambda t: 0.0)).audit().choices
+    assert choices.share.value == choices.shift.value == choices.size.value == 0
+    assert choices.found is False
+
+
+def test_only_what_is_explored_moves() -> None:
+    choices = played().audit().choices
+    assert 0 < np.nanmax(choices.shifts) <= 0.4 + 1e-12  # epsilon is all that can move
+    assert choices.explored.value > choices.guesses.value
+    assert choices.settled.value == 0
+    assert choices.decisions == 60
+
+
+@pytest.mark.parametrize("strategy", [pb.GENTRY(), pb.EIIDS(), pb.ProjectedTS()], ids=repr)
+def test_the_same_arms_are_chosen_with_the_same_random_numbers(
+    strategy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Protected, "swapped", lambda self, X, others: X.copy())
+    choices = fooled.honest(strategy, steps=40).audit().choices
+    assert choices.share.value == 0
+    assert not choices.shift.value > 0
+
+
+@pytest.mark.parametrize("strategy", anywhere(), ids=repr)
+def test_once_sure_every_strategy_plays_its_best_guess(strategy: Any) -> None:
+    rng = np.random.default_rng(0)
+    U = pb.Subspace.coordinates([0, 1], d=4)
+    X, other = rng.normal(size=(2, 7, 4))
+    state = strategy.init(pb.FiniteArms(np.eye(4)), U)
+    for x in rng.normal(size=(6, 4)):
+        state = strategy.update(state, pb.Arm(x), float(x.sum() + rng.normal()))
+    case = Case.of(Grounds(strategy, state, None, (), None), Offer(X), other, 0)
+    certain = sure(case)
+    np.testing.assert_allclose(strategy.aim(certain), strategy.aim(state), rtol=1e-9)
+    choices = [strategy.select(certain, case.arms, np.random.default_rng(s)) for s in range(20)]
+    best = [choice.index == case.guess for choice in choices]
+    assert all(ok or c.probability <= 0.5 for ok, c in zip(best, choices, strict=True))
+    assert any(best)
