@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 OLDEST = $(VENV)-oldest
 RELEASE = $(VENV)-release
 
-.PHONY: help setup reproduce test docs dist release oldest lint faults stability bench league picture clean
+.PHONY: help setup reproduce test docs dist release oldest lint faults stability bench league picture demo clean
 
 help:
 	@echo "make reproduce   set everything up, run the paper's evaluation, and write out/report.html"
@@ -16,6 +16,7 @@ help:
 	@echo "make oldest      run the tests with the oldest versions of everything that are allowed"
 	@echo "make bench       measure speed beside other libraries, and how the cost grows"
 	@echo "make league      play every strategy in every kind of world, and write docs/league.md; a stopped one continues"
+	@echo "make demo        serve made-up films to made-up viewers, with a dashboard, until stopped"
 	@echo "make faults      kill, cut, fill and damage stores of ledgers, and see what is left"
 	@echo "make stability   measure the ridge estimate's round-off over ten million updates"
 	@echo "make picture     run make reproduce and put its figures into the documents"
@@ -77,6 +78,9 @@ league: setup
 faults: setup
 	$(BIN)/python -m tests.faults all --store sqlite
 	$(BIN)/python -m tests.faults all --store postgresql
+
+demo: setup
+	$(BIN)/python examples/service_demo.py out/demo
 
 stability: setup
 	$(BIN)/python -m benchmarks.ridge_stability

@@ -17,7 +17,6 @@ from projbandits._html import (
     details,
     facts,
     number,
-    percent,
     some,
     table,
     text,
@@ -129,20 +128,18 @@ def explanation(of: Explanation) -> str:
 
 
 def audit(of: Audit) -> str:
-    """Show the verdict, what the user must be told, and the shares of groups."""
+    """Show the verdict, what the user must be told, and the four answers."""
     warnings = [text(warning) for warning in of.warnings]
     said = bullets(warnings[:FIRST]) if warnings else ""
     if len(warnings) > FIRST:
         said += details(f"{len(warnings) - FIRST:,} more", bullets(warnings[FIRST:]))
-    groups, shown = of.groups, ""
-    if len(groups):
-        numeric = {i for i, kind in enumerate(groups.dtypes) if kind.kind == "f"}
-        rows = [
-            [percent(value) if i in numeric else text(value) for i, value in enumerate(row)]
-            for row in groups.head(MANY).itertuples(index=False)
-        ]
-        shown = table([text(name) for name in groups.columns], rows, numeric)
-    return card("Audit", f"<b>{text(of.verdict)}</b>", said, shown)
+    answers = [
+        [text(question), text(getattr(of, question).verdict)]
+        for question in ("scores", "choices", "leak", "exposure")
+    ]
+    return card(
+        "Audit", f"<b>{text(of.verdict)}</b>", said, table(("question", "answer"), answers, set())
+    )
 
 
 def result(of: Result) -> str:

@@ -5,7 +5,7 @@ import random
 import sys
 from collections.abc import Callable
 
-from tests.faults import disorder, files, forks, kills, services, signals
+from tests.faults import disorder, files, forks, kills, requests, services, signals
 from tests.faults.verdicts import Outcomes
 
 FAULTS: dict[str, Callable[[str, int, random.Random], Outcomes]] = {
@@ -17,6 +17,7 @@ FAULTS: dict[str, Callable[[str, int, random.Random], Outcomes]] = {
     "forks": forks.forks,
     "full": files.full,
     "read-only": files.read_only,
+    "requests": requests.requests,
     "servers": forks.servers,
     "services": services.services,
     "signals": signals.signals,
@@ -27,31 +28,14 @@ TRIES = {
     "disorder": 500,
     "full": 20,
     "read-only": 1,
+    "requests": 3000,
     "restarts": 10,
     "services": 50,
 }
+BOTH = ["kills", "forks", "servers", "signals", "disorder", "services", "requests"]
 SUITS = {
-    "sqlite": [
-        "kills",
-        "full",
-        "read-only",
-        "damage",
-        "forks",
-        "servers",
-        "signals",
-        "disorder",
-        "services",
-    ],
-    "postgresql": [
-        "kills",
-        "restarts",
-        "cuts",
-        "forks",
-        "servers",
-        "signals",
-        "disorder",
-        "services",
-    ],
+    "sqlite": [*BOTH, "full", "read-only", "damage"],
+    "postgresql": [*BOTH, "restarts", "cuts"],
 }
 """Which faults each database can have."""
 

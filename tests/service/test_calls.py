@@ -358,7 +358,10 @@ def test_the_audit_says_what_the_deciders_own_does(films: Service) -> None:
     found, own = films.ok("GET", "/audit"), films.hub.decider(films.name).audit()
     assert found["role"] == own.role
     assert found["verdict"] == own.verdict
-    assert len(found["groups"]) == len(own.groups)
+    assert found["exposure"] == own.to_dict()["exposure"]
+    page = films.client.get(f"{films.path}/audit.html")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "<h1" in page.text
 
 
 def test_the_log_is_the_file_that_export_writes(films: Service) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from projbandits.accounts.audit import Audit
 from projbandits.accounts.explaining import Explanation
 from projbandits.accounts.protected import feature_names
 from projbandits.deciding import Decider, Decision
@@ -105,21 +104,6 @@ def belief(decider: Decider) -> dict[str, Any]:
             }
             for name, value, error, share in rows
         ],
-    }
-
-
-def audit(found: Audit) -> dict[str, Any]:
-    """Return what an audit found."""
-    return {
-        "role": found.role,
-        "verdict": found.verdict,
-        "warnings": list(found.warnings),
-        "table": [
-            {"finding": name, "value": plain(row["value"]), "meaning": row["meaning"]}
-            for name, row in found.table.iterrows()
-        ],
-        "groups": plain(found.groups.to_dict("records")),
-        "proxies": plain(found.proxies.reset_index().to_dict("records")),
     }
 
 

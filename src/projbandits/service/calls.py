@@ -263,8 +263,13 @@ def one_decision(call: Call) -> Answer:
 
 
 def audit(call: Call) -> Answer:
-    """Show whether the protected part played a role."""
-    return Answer(answers.audit(call.decider.audit()))
+    """Show whether the protected part played a role; `by` names a column of the context or meta."""
+    return Answer(call.decider.audit(by=call.query.get("by")).to_dict())
+
+
+def audit_page(call: Call) -> Answer:
+    """Show the same as a page for the person who must sign it."""
+    return Answer(call.decider.audit(by=call.query.get("by")).to_html(), media="text/html")
 
 
 def belief(call: Call) -> Answer:
@@ -335,6 +340,7 @@ ROUTES = [
     Route("POST", f"{ONE}/withdraw", "decide", withdraw, Withdraw),
     Route("GET", f"{ONE}/decisions/{{id:path}}", "observe", one_decision),
     Route("GET", f"{ONE}/audit", "observe", audit),
+    Route("GET", f"{ONE}/audit.html", "observe", audit_page),
     Route("GET", f"{ONE}/belief", "observe", belief),
     Route("GET", f"{ONE}/log.parquet", "observe", log),
 ]

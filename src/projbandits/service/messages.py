@@ -63,17 +63,30 @@ Named = str | Decision | RemoteDecision
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RemoteAudit:
-    """What an audit found; the fields are those of `Audit` that a service tells."""
+    """What an audit found, as plain values; docs/audit.md has the schema."""
 
     role: bool | None
     verdict: str
     warnings: list[str]
-    table: pd.DataFrame
-    groups: pd.DataFrame
-    proxies: pd.DataFrame
+    scores: dict[str, Any]
+    choices: dict[str, Any]
+    leak: dict[str, Any]
+    exposure: dict[str, Any]
+    proxies: list[dict[str, Any]]
+    given_up: dict[str, float]
+    about: dict[str, Any]
 
     def __str__(self) -> str:
-        return "\n".join([self.verdict, "", self.table.to_string(), "", *self.warnings]).rstrip()
+        answers = [
+            f"{name}: {found['verdict']}"
+            for name, found in (
+                ("scores", self.scores),
+                ("choices", self.choices),
+                ("leak", self.leak),
+                ("exposure", self.exposure),
+            )
+        ]
+        return "\n".join([self.verdict, "", *answers, "", *self.warnings]).rstrip()
 
 
 @dataclass(frozen=True)
@@ -228,16 +241,7 @@ def _explanation(said: Any) -> Explanation:
 
 
 def _audit(said: Any) -> RemoteAudit:
-    import pandas as pd
-
-    return RemoteAudit(
-        role=said["role"],
-        verdict=said["verdict"],
-        warnings=said["warnings"],
-        table=pd.DataFrame(said["table"]).set_index("finding"),
-        groups=pd.DataFrame(said["groups"]),
-        proxies=pd.DataFrame(said["proxies"]),
-    )
+    return RemoteAudit(**{field.name: said[field.name] for field in fields(RemoteAudit)})
 
 
 def _log(content: bytes) -> pd.DataFrame:

@@ -95,7 +95,7 @@ class Overview:
                 "expired": self.expired,
                 "withdrawn": len(self.withdrawn),
                 "oldest": self.oldest(),
-                "chosen": self.chosen.most_common(20),
+                "chosen": self.chosen.most_common(12),
                 "start": None if math.isnan(self.start) else self.start,
                 "width": self.width,
                 "bins": [

@@ -39,7 +39,7 @@ function rows(table, head, body) {
 }
 
 function lines(place, label, data, series, names) {
-  const W = 560, H = 200, L = 52, B = 24, T = 8;
+  const W = Math.max(place.clientWidth, 260), H = 200, L = 52, B = 24, T = 8;
   const all = series.flat().filter(v => v != null);
   let low = Math.min(0, ...all), high = Math.max(0, ...all);
   if (high === low) high = low + 1;
@@ -54,14 +54,17 @@ function lines(place, label, data, series, names) {
   const end = data.start == null ? "" : when(data.start + data.width * data.bins.length);
   svg.append(draw("text", {x: W - 8, y: H - 6, "text-anchor": "end"}, end));
   series.forEach((values, k) => {
-    const at = values.map((v, i) => v == null ? null : `${x(i).toFixed(1)},${y(v).toFixed(1)}`)
-      .filter(Boolean);
-    const kind = k ? "two" : "one";
-    svg.append(draw("polyline", {points: at.join(" "), class: `line ${kind}`}));
-    if (at.length === 1) {
-      const [cx, cy] = at[0].split(",");
-      svg.append(draw("circle", {cx, cy, r: 3, class: `fill-${kind}`}));
-    }
+    const kind = k ? "two" : "one", known = i => values[i] != null;
+    let path = "";
+    values.forEach((v, i) => {
+      if (v == null) return;
+      const cx = x(i).toFixed(1), cy = y(v).toFixed(1);
+      path += `${known(i - 1) ? "L" : "M"}${cx},${cy}`;
+      if (!known(i - 1) && !known(i + 1)) {
+        svg.append(draw("circle", {cx, cy, r: 3, class: `fill-${kind}`}));
+      }
+    });
+    svg.append(draw("path", {d: path, class: `line ${kind}`}));
   });
   const key = make("div", null, {class: "key"});
   names.forEach((name, k) => key.append(make("span", name, k ? {class: "second"} : {})));
@@ -74,7 +77,7 @@ function when(seconds) {
 }
 
 function believed(place, coefficients) {
-  const W = 560, L = 150, R = 8, row = 22, H = row * coefficients.length + 24;
+  const W = Math.max(place.clientWidth, 260), L = Math.min(190, W / 2.5), R = 8, row = 22, H = row * coefficients.length + 24;
   const ends = coefficients.flatMap(c => [c.low ?? c.estimate, c.high ?? c.estimate, 0]);
   let low = Math.min(...ends), high = Math.max(...ends);
   if (high === low) { low -= 1; high += 1; }
@@ -84,7 +87,8 @@ function believed(place, coefficients) {
   svg.append(draw("line", {x1: x(0), x2: x(0), y1: 0, y2: H - 20, class: "axis"}));
   coefficients.forEach((c, i) => {
     const y = row * i + row / 2, kind = c.protected ? "two" : "one";
-    const name = c.feature.length > 22 ? c.feature.slice(0, 21) + "…" : c.feature;
+    const room = Math.floor(L / 7.9);
+    const name = c.feature.length > room ? c.feature.slice(0, room - 1) + "…" : c.feature;
     svg.append(draw("text", {x: L - 8, y: y + 4, "text-anchor": "end"}, name));
     if (c.low != null) svg.append(draw("line", {x1: x(c.low), x2: x(c.high), y1: y, y2: y,
       class: kind, "stroke-width": 2}));
@@ -172,9 +176,14 @@ async function audit(name) {
   if (shown !== name) return;
   const kind = said.role === false ? "free" : said.role ? "role" : "";
   const parts = [make("p", said.verdict ?? said.detail, {class: `verdict ${kind}`})];
-  if (said.groups?.length) {
-    const table = make("table"), head = Object.keys(said.groups[0]);
-    rows(table, head, said.groups.map(group => head.map(key =>
+  for (const question of ["scores", "choices", "leak", "exposure"]) {
+    if (said[question]) parts.push(make("p", `${question}: ${said[question].verdict}`));
+  }
+  const groups = said.exposure?.table ?? [];
+  if (groups.length) {
+    const table = make("table");
+    const head = ["attribute", "group", "offered", "best guess", "explored", "chosen"];
+    rows(table, head, groups.map(group => head.map(key =>
       typeof group[key] === "number" ? part(group[key]) : String(group[key] ?? "–"))));
     const wide = make("div", null, {class: "wide"});
     wide.append(table);
