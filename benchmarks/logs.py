@@ -264,6 +264,31 @@ def foreign(path: Path, rows: int) -> dict[str, float]:
     return {"seconds": time.perf_counter() - start, "rows": rows}
 
 
+def held(path: Path, rows: int) -> dict[str, float]:
+    """Time a replay with small linear algebra in one thread, and in as many as BLAS likes."""
+    from contextlib import nullcontext
+
+    import projbandits as pb
+    from projbandits.evaluation import replaying
+
+    rng = np.random.default_rng(0)
+    U = pb.Subspace.coordinates(range(20), d=40)
+    decider = pb.Decider(pb.GENTRY(schedule=_often), subspace=U, seed=0, log=True)
+    for _ in range(rows):
+        decider.tell(decider.ask(rng.normal(size=(60, 40))), float(rng.normal()))
+    table = decider.log()
+    found: dict[str, list[float]] = {"one": [], "any": []}
+    names = vars(replaying)
+    holds = {"one": names["single_threaded_blas"], "any": nullcontext}
+    for _ in range(3):
+        for name, hold in holds.items():
+            names["single_threaded_blas"] = hold
+            start = time.perf_counter()
+            pb.replay(table, pb.CURSE())
+            found[name].append(time.perf_counter() - start)
+    return {name: float(np.median(seconds)) for name, seconds in found.items()}
+
+
 def alone(name: str, *arguments: Any) -> dict[str, float]:
     """Return what a figure shows in a process of its own, with its peak memory in GB."""
     code = (
@@ -333,9 +358,19 @@ def show_foreign(folder: Path, rows: int) -> None:
         print(f"a table without attrs, {size:,} rows: {found['seconds']:.1f} s")
 
 
+def show_held(folder: Path, rows: int) -> None:
+    """Print what holding BLAS to one thread saves."""
+    found = alone("held", folder, rows)
+    print(
+        f"replay of {rows:,} decisions on 60 arms in 40 dimensions: {found['one']:.2f} s with BLAS "
+        f"in one thread, {found['any']:.2f} s in all"
+    )
+
+
 FIGURES: dict[str, tuple[Callable[[Path, int], None], int]] = {
     "equal": (show_equal, 0),
     "foreign": (show_foreign, 2000),
+    "threads": (show_held, 1000),
     "fit": (show_fit, 20_000_000),
     "replay": (show_replay, 5_000_000),
     "ledger": (show_ledger, 1_000_000),

@@ -1,6 +1,8 @@
 """Policies judged on logs of any origin, beside formulas written out and known truths."""
 
-from concurrent.futures import ThreadPoolExecutor
+import pickle
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -132,6 +134,27 @@ def test_chunks_and_executors_change_nothing(monkeypatch: pytest.MonkeyPatch) ->
     np.testing.assert_allclose(again.theta, fitted.theta, rtol=1e-12)
     with pytest.raises(TypeError, match=r"executor must be a concurrent\.futures\.Executor, got 3"):
         log(rows).fit(executor=3)  # type: ignore[arg-type]
+
+
+class Elsewhere(Executor):
+    """Works on what reaches another process: all that is passed is pickled."""
+
+    def submit(self, fn: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+        future = Future[Any]()
+        call, given = pickle.loads(pickle.dumps((fn, arguments)))
+        future.set_result(pickle.loads(pickle.dumps(call(*given, **named))))
+        return future
+
+
+def test_pieces_are_worked_on_in_other_processes(tmp_path: Path) -> None:
+    rows = table(300)
+    rows.to_parquet(tmp_path / "log.parquet", row_group_size=70)
+    for source, context in ((rows, "segment"), (tmp_path / "log.parquet", ())):
+        given, policy = log(source, context=context), by_segment if context else other
+        here = pb.replay(given, policy, value="return").estimates()
+        there = pb.replay(given, policy, value="return", executor=Elsewhere()).estimates()
+        pd.testing.assert_frame_equal(here, there)
+        np.testing.assert_array_equal(given.fit(executor=Elsewhere()).theta, given.fit().theta)
 
 
 def test_a_column_of_the_log_is_a_policy() -> None:

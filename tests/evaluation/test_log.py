@@ -89,6 +89,14 @@ def test_what_is_wrong_in_a_row_is_named(column: str, value: Any, message: str) 
         list(log(rows).chunks())
 
 
+def test_a_decision_that_comes_twice_is_named() -> None:
+    rows = table(20)
+    assert len(list(log(rows, id="minute").chunks())) == 1
+    rows.loc[9, "minute"] = 3
+    with pytest.raises(ValueError, match="once, got 3 again in row 9, column 'minute'"):
+        list(log(rows, id="minute").chunks())
+
+
 def test_rows_are_counted_through_all_files(tmp_path: Path) -> None:
     rows = table(20)
     rows.loc[17, "p"] = -1.0

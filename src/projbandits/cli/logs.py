@@ -74,10 +74,10 @@ def replay(
     else:
         given = _log(log, arms, action, propensity, reward, features, context, time)
         subspace = _subspace(given, protected)
-        total = float("inf") if given.rows is None else 2.0 * given.rows
+        known = given.rows is not None  # how much there is to do
         with (
             workers(threads, cluster) as executor,
-            Progress(total, shown=True, text="replaying", unit="rows") as bar,
+            Progress(2.0 * (given.rows or 0), shown=known, text="replaying", unit="rows") as bar,
         ):
             result = pb.replay(
                 given,
@@ -112,10 +112,10 @@ def fit(
     from projbandits.simulation.workers import workers
 
     given = _log(log, arms, action, None, reward, features, None, None)
-    total = float("inf") if given.rows is None else float(given.rows)
+    known = given.rows is not None  # how much there is to do
     with (
         workers(threads, cluster) as executor,
-        Progress(total, shown=True, text="fitting", unit="rows") as bar,
+        Progress(float(given.rows or 0), shown=known, text="fitting", unit="rows") as bar,
     ):
         found = given.fit(
             _subspace(given, protected), penalty, executor=executor, progress=bar.advance

@@ -74,9 +74,11 @@ def _light(account: Account) -> tuple[Any, ...]:
 
 def _offered(account: Account) -> Offered:
     id, grounds = account.decision.id, account.decision.grounds
-    if grounds is None or not isinstance(grounds.arms, FiniteArms):
+    index = account.decision.index
+    if grounds is None or index is None or not isinstance(grounds.arms, FiniteArms):
         raise lacking("offered", id)
     chances = probabilities(grounds.strategy, grounds.state, grounds.arms)
     if chances is None:
         raise lacking("probabilities", id)
-    return Offered(grounds.arms.vectors, chances, grounds.state.ridge.factor)
+    place = grounds.position(index)
+    return Offered(grounds.arms.vectors, chances, grounds.state.ridge.factor, place)

@@ -96,7 +96,8 @@ class Log:
         context : str or list of str
             Columns that a policy may look at.
         id : str, optional
-            A column that names each decision.
+            A column that names each decision; of rows that are read together, no two may have one
+            name. A batch has 65,536 rows.
         time : str, optional
             A column by which rows must be in order; strategies that learn ask for that.
         """

@@ -31,11 +31,12 @@ LATER = {"known": -1, "told_at": -1, "ledger": "", "forgotten": 0.0}
 
 
 class Offered(NamedTuple):
-    """What was on offer at a decision, with which probabilities, and the belief's factor."""
+    """What was on offer at a decision, how likely, the belief's factor, and which was chosen."""
 
     arms: Array
     chances: Array
     belief: Array
+    position: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ class Logged:
         """Yield what was offered and believed at each row whose outcome was told, in order."""
         for t in self.known:
             belief = np.asarray(self.columns["belief"][t], dtype=np.float64)
-            yield Offered(*self.offer(t), belief)
+            yield Offered(*self.offer(t), belief, int(self.columns["position"][t]))
 
     @cached_property
     def known(self) -> list[int]:

@@ -60,8 +60,10 @@ class Cells(NamedTuple):
             propensity=None if chunk.propensity is None else chunk.propensity[rows],
             context={name: values[rows] for name, values in chunk.context.items()},
         )
-        total = np.bincount(code, chunk.reward, minlength=count)[seen]
-        squares = np.bincount(code, chunk.reward**2, minlength=count)[seen]
+        total, squares = (
+            np.asarray(np.bincount(code, values, minlength=count)[seen], dtype=np.float64)
+            for values in (chunk.reward, chunk.reward**2)
+        )
         return cls(alike, (chunk.first + rows) % FOLDS, n[seen], total, squares)
 
     @classmethod

@@ -83,11 +83,15 @@ class Policy:
         contexts = list(zip(*columns, strict=True)) if columns else [()] * n
         if chunk.offered is not None:
             found = np.zeros(chunk.offered.shape)
+            before: dict[bytes, Array] = {}
             for t, rows in enumerate(chunk.offered):
-                there = rows[rows >= 0]
-                context = dict(zip(names, contexts[t], strict=True)) or None
-                arms = chunk.arms[there]
-                found[t, : len(there)] = self._asked(arms, context, chunk.first + t)
+                key = rows.tobytes()
+                answer = None if names else before.get(key)
+                if answer is None:
+                    context = dict(zip(names, contexts[t], strict=True)) or None
+                    arms = chunk.arms[rows[rows >= 0]]
+                    answer = before[key] = self._asked(arms, context, chunk.first + t)
+                found[t, : len(answer)] = answer
             return Chances.of(found, chunk)
         known: dict[Any, int] = {}
         at = np.empty(n, dtype=np.int64)

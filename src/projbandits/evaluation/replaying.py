@@ -140,12 +140,12 @@ def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) 
     last = Ridge.prior(X.shape[1], PENALTY).update_many(chosen / scale, returns)
     final = last.theta / scale
     variances, ratio_variances, own = [], [], []
-    for offered, row, x in zip(known.offers(), rows, chosen, strict=True):
+    for offered, row in zip(known.offers(), rows, strict=True):
         wrong = final, final - row[3]
         h = offered.arms @ row[1]
         variances.append([_variance(offered, h, theta, last.noise) for theta in wrong])
         ratio_variances.append([_variance(offered, row[4], theta, last.noise) for theta in wrong])
-        own.append(row[4][_place(offered.arms, x)])
+        own.append(row[4][offered.position])
     return Replay(
         features=means,
         weights=_rowwise(turns, chosen),
@@ -163,11 +163,6 @@ def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) 
         value=value,
         clip=positive("clip", clip),
     )
-
-
-def _place(arms: Array, x: Array) -> int:
-    """Return the row of the chosen arm; of equal arms the first."""
-    return int(np.abs(arms - x).max(axis=1).argmin())
 
 
 def _knowledge(

@@ -172,6 +172,8 @@ class Schema:
         """Return rows of a table, checked."""
         rewards = self._numbers(table, self.reward, first)
         n = len(rewards)
+        if self.id is not None:
+            _distinct(table, self.id, first)
         if self.catalogue is not None and self.action is not None:
             arms = self.catalogue.vectors
             action = self.catalogue.rows(table.values(self.action), self.action, first)
@@ -230,6 +232,20 @@ class Schema:
 
     def _numbers(self, table: Columns, name: str, first: int) -> Array:
         return finite(table, name, first)
+
+
+def _distinct(table: Columns, name: str, first: int) -> None:
+    """Raise if two rows that are read together have one name."""
+    import pandas as pd
+
+    values = table.values(name)
+    twice = pd.Index(values).duplicated()
+    if twice.any():
+        row = int(twice.argmax())
+        raise ValueError(
+            f"log must have each decision once, got {short(_plain(values[row]))} again in row "
+            f"{first + row}, column {name!r}"
+        )
 
 
 def finite(table: Columns, name: str, first: int) -> Array:
