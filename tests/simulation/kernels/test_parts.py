@@ -21,7 +21,7 @@ def test_a_part_computes_within_its_kernel_and_has_no_machine_code_of_its_own() 
         return part(values) - -part(-values)
 
     part: Any = inner(largest)
-    kernel: Any = njit(span)  # type: ignore[call-overload]
+    kernel: Any = njit(span)
     values = np.array([3.0, -1.5, 2.0])
     assert kernel(values) == 4.5
     for compiled in part.overloads.values():

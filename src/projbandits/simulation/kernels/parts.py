@@ -13,14 +13,14 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
 
-class Unfinished(JITCodeLibrary):  # type: ignore[misc]
+class Unfinished(JITCodeLibrary):
     """The code of a part, as it was translated; the kernel that it becomes part of is optimised."""
 
     def _optimize_final_module(self) -> None:
         pass
 
     def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
         self._finalized = True
 
     @property
@@ -33,13 +33,13 @@ class Unfinished(JITCodeLibrary):  # type: ignore[misc]
 
     def get_pointer_to_function(self, name: str) -> int:
         """Return that there is no machine code."""
-        self._ensure_finalized()
+        self._ensure_finalized()  # type: ignore[no-untyped-call]
         return 0
 
 
-class Part(Compiler):  # type: ignore[misc]
+class Part(Compiler):
     """numba's compiler, for functions that only kernels call."""
 
     def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
-        library = Unfinished(target.codegen(), "part")
-        super().__init__(typing, target, library, *rest)
+        library = Unfinished(target.codegen(), "part")  # type: ignore[no-untyped-call]
+        super().__init__(typing, target, library, *rest)  # type: ignore[no-untyped-call]
