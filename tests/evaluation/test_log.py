@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import projbandits as pb
-from projbandits.evaluation import formats
+from projbandits.evaluation import formats, ledger_log
 from tests.evaluation.tables import ARMS, U, log, other, table
 
 
@@ -226,7 +226,7 @@ def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
         pb.Log.from_vw(path)
 
 
-def test_a_ledger_is_a_log() -> None:
+def test_a_ledger_is_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     V = pb.Subspace.coordinates([0, 1], d=3)
     decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.5), subspace=V, seed=0, log=True)
@@ -251,3 +251,11 @@ def test_a_ledger_is_a_log() -> None:
     np.testing.assert_allclose(found.fit(penalty=1e-9).theta, [1.0, 2.0, 3.0], atol=1e-6)
     judged = pb.replay(found, decider)
     assert np.isfinite(judged.estimates().loc["model", "value"])
+    rows = judged.look.rows
+    decider.tell(decider.ask(rng.normal(size=(3, 3))), 1.0)  # the log is that of when it was made
+    assert pb.replay(found, decider).look.rows == rows
+    assert pb.replay(pb.Log.from_ledger(decider), decider).look.rows == rows + 1
+    monkeypatch.setattr(ledger_log, "KEPT", 0)
+    again = pb.Log.from_ledger(decider)
+    assert sum(len(chunk.reward) for chunk in again.chunks()) == rows + 1
+    assert sum(len(chunk.reward) for chunk in again.chunks()) == rows + 1

@@ -17,6 +17,8 @@ from projbandits.ledger.protocol import Held, Ledger
 
 ROWS = 8192
 """About how many events are read at a time."""
+KEPT = 400_000_000
+"""Up to how many bytes of offers are kept once they are read; a ledger takes long to decode."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,23 +33,36 @@ class ChunkPiece:
 
 
 class LedgerRows:
-    """The decisions of a ledger whose outcome was told, in order."""
+    """The decisions that a ledger has now and whose outcome was told, in order."""
 
     rows: int | None = None
     names: tuple[str, ...] = ()
 
     def __init__(self, ledger: Ledger, arms: Array) -> None:
         self._ledger = ledger
+        self._last = ledger.last()
+        self._kept: list[ChunkPiece] | None = None
         self.arms = arms
 
     def pieces(self) -> Iterator[ChunkPiece]:
         """Yield some thousand decisions at a time."""
-        first = 0
+        if self._kept is not None:
+            yield from self._kept
+            return
+        first, size, kept = 0, 0, list[ChunkPiece]()
         for some in self._ledger.decisions(0, ROWS):
-            told = [held for held in some if held.reward is not None]
-            if told:
-                yield ChunkPiece(self._chunk(told, first))
-                first += len(told)
+            told = [h for h in some if h.reward is not None and h.position <= self._last]
+            if not told:
+                continue
+            piece = ChunkPiece(self._chunk(told, first))
+            first += len(told)
+            offered = piece.chunk.offered
+            size += 0 if offered is None else offered.nbytes
+            if size <= KEPT:
+                kept.append(piece)
+            yield piece
+        if size <= KEPT:
+            self._kept = kept
 
     def _chunk(self, told: list[Held], first: int) -> Chunk:
         offers, positions = list[Any](), np.empty(len(told), dtype=np.int64)
@@ -63,13 +78,14 @@ class LedgerRows:
                 positions[t] -= sum(place < index for place in event.taken)
             offers.append(np.delete(rows, event.taken) if event.taken else rows)
         widest = max(map(len, offers))
-        offered = np.full((len(told), widest), -1, dtype=np.int64)
+        kind = np.min_scalar_type(-len(self.arms))  # arms are few, and offers many
+        offered: Any = np.full((len(told), widest), -1, dtype=kind)
         for t, there in enumerate(offers):
             offered[t, : len(there)] = there
         return Chunk(
             first,
             self.arms,
-            offered[np.arange(len(told)), positions],
+            offered[np.arange(len(told)), positions].astype(np.int64),
             np.array([held.reward for held in told], dtype=np.float64),
             np.array([held.decision.propensity for held in told]),
             offered=offered,
