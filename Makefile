@@ -25,6 +25,8 @@ $(VENV)/.ready: pyproject.toml
 		{ echo "projbandits needs Python 3.11 or later; name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	# The data of examples/fashion.py; only its files are read, so what it needs to run is left out.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps obp==0.4.1
 	@touch $@
 
 reproduce: setup

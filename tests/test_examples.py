@@ -1,6 +1,7 @@
 """The examples run, and show what they say."""
 
 import importlib
+import importlib.util
 import operator
 import re
 from collections.abc import Callable
@@ -36,3 +37,20 @@ def test_an_example_shows_what_it_says(
     one, other = (float(number) for _, number in SHOWN.findall(capsys.readouterr().out)[:2])
     assert compares(one, other)
     assert decider.ridge.n == learnt
+
+
+@pytest.mark.skipif(importlib.util.find_spec("obp") is None, reason="obp brings the data")
+def test_few_clicks_of_a_public_log_show_little(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    decider = importlib.import_module("examples.fashion").main(tmp_path, days=2, calls=150)
+    plt.close("all")
+    assert (tmp_path / "fashion.png").stat().st_size > 10_000
+    said = capsys.readouterr().out
+    assert re.search(r"clicks in \d+ rows of history: \d+\n", said)
+    assert "The protected part played no role in what was wanted" in said
+    assert decider.steps == 150 + 34
+    unknown = {"size": 0.0, "kind": "new", "season": "new"}
+    context = {"viewer": "new", "position": "1"}
+    with pytest.warns(UserWarning, match="that fit did not see"):
+        assert decider.ask([unknown], ids=["new"], context=context).label == "new"

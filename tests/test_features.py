@@ -250,3 +250,20 @@ class Checked(pb.Features, BaseEstimator):  # type: ignore[misc]
 @parametrize_with_checks([Checked()])  # type: ignore[untyped-decorator]
 def test_scikit_learn_takes_it_for_a_transformer(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+def test_a_context_may_be_declared_by_its_name_alone() -> None:
+    films = pd.DataFrame(
+        {"length": [90, 110, 100], "genre": ["a", "b", "a"], "segment": ["x", "y", "x"]}
+    )
+    pairs: Any = {"interactions": [("segment", "genre")], "context": ["segment"]}
+    short = pb.Features(numeric=["length"], categorical=["genre"], **pairs).fit(films)
+    long = pb.Features(numeric=["length"], categorical=["genre", "segment"], **pairs).fit(films)
+    assert short.to_json() == long.to_json()
+    items = films.drop(columns="segment")
+    decision = pb.Decider(features=short, half_life="60d").ask(items, context={"segment": "y"})
+    assert decision.label in films.index
+    with pytest.raises(ValueError, match="must have a column 'segment', of which context has only"):
+        pb.Features(numeric=["length"], context=["segment"]).fit(items)
+    with pytest.raises(ValueError, match=r"nothing is declared of \['segment'\]"):
+        pb.Features(numeric={"length": (1.0, 2.0)}, context=["segment"]).fit()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projbandits._checks import Array, did_you_mean, one_of, short
-from projbandits._columns import Columns
+from projbandits._columns import Column, Columns
 from projbandits._encodings import Categorical, Embedding, Encoding, Numeric, read_encoding
 from projbandits.subspace import Subspace
 
@@ -46,7 +46,8 @@ class Features:
         Columns that hold a vector in each row. A dict names the columns of a block:
         {"title": ["t0", "t1"]}.
     context : list of str
-        Those of the sources above that come with a call, not with an item.
+        Sources that come with a call, not with an item. Those that are not declared above are
+        numeric or categorical by what the table holds.
     interactions : list of pairs of str
         Sources whose products are features too.
     protected : list of str
@@ -157,15 +158,23 @@ class Features:
                 raise TypeError(f"{kind} must list columns, got {value!r}: pass [{value!r}]")
             given = value if isinstance(value, Mapping) else dict.fromkeys(value)
             declared += [(kind, str(name), some) for name, some in given.items()]
-        if declared:
+        known = {name for _, name, _ in declared}
+        around = [] if isinstance(self.context, str) else [str(name) for name in self.context]
+        left = [name for name in around if name not in known]
+        if declared and not left:
             return declared
         if columns is None:
-            raise ValueError("table must be given where no source is declared")
-        for name in columns.names:
-            entries = columns.values(name)
-            first = next((e for e in entries.tolist() if e is not None), None)
-            words = entries.dtype.kind in "US" or isinstance(first, str)
-            declared.append(("categorical" if words else "numeric", name, None))
+            raise ValueError(
+                f"table must be given where nothing is declared{f' of {left}' if declared else ''}"
+            )
+        for name in left if declared else columns.names:
+            if name not in columns.names:
+                raise ValueError(
+                    f"table must have a column {name!r}, of which context has only the name: fit a "
+                    f"table of what was shown to whom, or give its levels, as in "
+                    f'categorical={{{name!r}: ["a", "b"]}}'
+                )
+            declared.append((_kind(columns.values(name)), name, None))
         return declared
 
     def _encoding(self, kind: str, name: str, given: Any, columns: Columns | None) -> Encoding:
@@ -220,6 +229,28 @@ class Features:
     def sources(self) -> dict[str, frozenset[str]]:
         """For each feature, the columns that it descends from."""
         return dict(self._layout)
+
+    @property
+    def units(self) -> Array:
+        """How much of its columns one of each feature is: 20 minutes, or one if it is a level.
+
+        A coefficient divided by its unit is what one more in the raw column is worth.
+
+        Examples
+        --------
+        >>> import projbandits as pb
+        >>> pb.Features(numeric={"length": (100.0, 20.0)}).fit().units
+        array([ 1., 20.])
+        """
+        self._check_fitted()
+        parts = {
+            name: [getattr(encoding, "scale", 1.0)] * len(encoding.names)
+            for name, encoding in self.encodings_.items()
+        }
+        units = [1.0] * self.constant + [unit for part in parts.values() for unit in part]
+        for a, b in self.interactions:
+            units += [one * other for one in parts[a] for other in parts[b]]
+        return np.array(units)
 
     @cached_property
     def subspace(self) -> Subspace:
@@ -416,6 +447,13 @@ _PARAMETERS: dict[str, Any] = {
     "missing": "error",
 }
 """The parameters with their defaults."""
+
+
+def _kind(entries: Column) -> str:
+    """Return what a column is that nobody declared: words are categories."""
+    first = next((e for e in entries.tolist() if e is not None), None)
+    words = entries.dtype.kind in "US" or isinstance(first, str)
+    return "categorical" if words else "numeric"
 
 
 def _check_some(columns: Columns) -> None:

@@ -33,6 +33,9 @@ def test_a_kept_feature_in_small_units_is_named_and_features_mend_it() -> None:
     U = pb.Subspace.without("age", columns=films.columns)
     with pytest.warns(UserWarning, match=r"column 'share' has .* 0.00.*pb.Features\(protected"):
         plain = regret(pb.Decider(subspace=U, seed=0), films, worth, returns)
+    with pytest.warns(UserWarning, match="column 'share' has") as caught:
+        pb.Decider(subspace=U, seed=0).learn(films, returns)
+    assert caught[0].filename == __file__
     features = pb.Features(protected=["age"]).fit(films)
     mended = regret(pb.Decider(features=features, seed=0), films, worth, returns)
     assert plain > 100.0
@@ -56,8 +59,9 @@ def test_a_protected_column_in_small_units_is_named_and_features_mend_it() -> No
         return float(decider.ridge.theta[decider.columns.index("stars")])
 
     U = pb.Subspace.without("age", columns=films.columns)
-    with pytest.warns(UserWarning, match="column 'age' has entries of about 0.008"):
+    with pytest.warns(UserWarning, match="column 'age' has entries of about 0.008") as caught:
         assert learnt(pb.Decider(subspace=U, seed=0)) > 0.2  # nothing of it is true
+    assert caught[0].filename == __file__
     features = pb.Features(protected=["age"]).fit(films)
     assert abs(learnt(pb.Decider(features=features, seed=0))) < 0.03
 
@@ -67,7 +71,7 @@ def test_levels_without_a_constant_are_named_and_features_mend_them() -> None:
     films = pd.DataFrame({"genre": rng.choice(["drama", "news", "sport"], ITEMS)})
     films["length"] = rng.normal(size=ITEMS)
     # Everything is liked, news a little less than drama, which has no column.
-    means = films["genre"].map({"drama": 2.0, "news": 1.8, "sport": 2.1}).to_numpy()
+    means = np.array([{"drama": 2.0, "news": 1.8, "sport": 2.1}[g] for g in films["genre"]])
     dummies = pd.get_dummies(films, drop_first=True)
     plain = pb.Decider(subspace=pb.Subspace.without("length", columns=dummies.columns), seed=0)
     with pytest.warns(UserWarning, match="'genre_news', 'genre_sport' lack a level of 'genre'"):

@@ -166,10 +166,12 @@ def test_logs_explanations_audits_and_replays_know_what_was_forgotten(tmp_path: 
     log = decider.log()
     assert log["forgotten"].is_monotonic_increasing
     assert log["forgotten"].iloc[-1] > 10.0
-    for row in log.itertuples():
-        explained = decider.explain(row.id).table
-        np.testing.assert_array_equal(explained["probability"], row.probabilities)
-        assert explained["probability"].iloc[row.index] == row.propensity
+    for id, index, p, chances in zip(
+        log["id"], log["index"], log["propensity"], log["probabilities"], strict=True
+    ):
+        explained = decider.explain(str(id)).table["probability"]
+        np.testing.assert_array_equal(explained, chances)
+        assert explained.iloc[int(index)] == p
     assert decider.audit().role is False
     # The strategy that decided is replayed with its own probabilities, from memory or a table.
     chosen = [p[i] for p, i in zip(log["probabilities"], log["position"], strict=True)]

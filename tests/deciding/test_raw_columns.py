@@ -171,3 +171,27 @@ def test_a_context_that_is_none_is_refused(context: Any, message: str) -> None:
     assert decider.steps == 0
     with pytest.raises(ValueError, match="context needs a decider that knows what to make of it"):
         pb.Decider(subspace=pb.Subspace.coordinates([0], d=1)).ask([[1.0]], context={"a": 1})
+
+
+def test_coefficients_are_in_the_units_of_the_columns() -> None:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"length": rng.normal(100.0, 20.0, 400), "age": rng.normal(40.0, 5.0, 400)})
+    returns = 0.03 * rows["length"] - 0.2 * rows["age"] + 0.01 * rng.normal(size=400)
+    features = pb.Features(
+        numeric=["length", "age"], interactions=[("length", "age")], protected=["age"]
+    ).fit(rows)
+    decider = pb.Decider(features=features, seed=0)
+    decider.learn(rows, returns)
+    table = decider.coefficients()
+    assert table.index.tolist() == ["constant", "length", "age", "length:age"]
+    assert table["counts"].tolist() == [True, True, False, False]
+    np.testing.assert_allclose(table["estimate"][["length", "age"]], [0.03, -0.2], rtol=1e-2)
+    np.testing.assert_allclose(features.units[3], features.units[1] * features.units[2])
+    inside = (table["estimate"] - [0.0, 0.03, -0.2, 0.0]).abs() < 4 * table["standard_error"]
+    assert inside[["length", "age", "length:age"]].all()
+    plain = pb.Decider(subspace=pb.Subspace.coordinates([0], d=2), seed=0)
+    plain.learn([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0])
+    assert plain.coefficients().index.tolist() == ["x[0]", "x[1]"]
+    items = pb.Decider(pb.EIIDS(arm_effects=0.5), features=features, seed=0)
+    items.learn(rows, returns, ids=[f"film {i % 7}" for i in range(400)])
+    np.testing.assert_allclose(items.coefficients()["estimate"]["length"], 0.03, rtol=0.05)

@@ -37,7 +37,8 @@ class Pool:
         # Of a strategy that learns on projections, what it believes of whole arms is not known.
         self._whole = Ridge.prior(d, known.state.ridge.penalty)
         self._asked = known.strategy.learns_on == "projection"
-        self._theta = known.state.ridge.theta
+        effects = known.state.effects
+        self._theta = (known.state.ridge if effects is None else effects).theta
         parts = [self._in_files(spilled, Catalogue(d)), self._in_ledger(ledger)]
         rows, counts = parts[1]
         if len(parts[0][0]):

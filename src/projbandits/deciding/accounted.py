@@ -8,6 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from projbandits._checks import integer, positive
 from projbandits.deciding.decision import Decision
 from projbandits.deciding.readings import Account, Reader
@@ -48,6 +50,30 @@ class Accounted(Recorded):
         elif decision.grounds is None and self._ledger.whole:
             decision = self._decision(decision.id)
         return explain(self._now(), decision, arms)
+
+    def coefficients(self) -> pd.DataFrame:
+        """Return what is believed of each feature, in the units of its columns.
+
+        The table has a row for each feature: `estimate`, what one more in its column is worth (for
+        a level, a constant or a product of them, what it adds), its `standard_error`, and whether
+        it `counts`, wholly or in part.
+        """
+        import pandas as pd
+
+        known = self._now()
+        state, features = known.state, known.features
+        ridge = state.ridge if state.effects is None else state.effects.linear
+        noise = state.ridge.noise if state.effects is None else state.effects.noise
+        units = 1.0 if features is None else features.units
+        names = known.columns or [f"x[{j}]" for j in range(ridge.d)]
+        kept = known.subspace.matrix.diagonal() > 1e-9
+        errors = noise * ridge.width(np.eye(ridge.d))
+        columns = {
+            "estimate": ridge.theta / units,
+            "standard_error": errors / units,
+            "counts": kept,
+        }
+        return pd.DataFrame(columns, index=pd.Index(names, name="feature"))
 
     def audit(self) -> Audit:
         """Show from the log whether the part that must not count played a role."""

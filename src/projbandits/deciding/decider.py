@@ -20,7 +20,7 @@ from projbandits.deciding.stores import named_ledger
 from projbandits.features import Features
 from projbandits.ledger.describing import strategy_fields
 from projbandits.ledger.fold import carries, changed, opened
-from projbandits.ledger.happened import Changed, Opened
+from projbandits.ledger.happened import Changed, Learnt, Opened
 from projbandits.ledger.in_memory import MemoryLedger
 from projbandits.ledger.labels import Label
 from projbandits.ledger.protocol import Ledger, Store
@@ -245,6 +245,10 @@ class Decider(Asking):
         with self._lock:
             known = self._now()
             events, columns = reports.learnt(known, features, rewards, id, ids, context)
+            if known.features is None:
+                for event in events:
+                    if isinstance(event, Learnt):
+                        self._looked.at(event.X, columns, known.state.ridge.penalty)
             if self._named_first(columns, known):
                 self.learn(features, rewards, id=id, ids=ids, context=context)
                 return

@@ -15,6 +15,7 @@ from projbandits.ledger.happened import (
     Amended,
     Believed,
     Changed,
+    Decayed,
     Decided,
     Described,
     Event,
@@ -71,7 +72,9 @@ def check_store(make_store: Callable[[], Store]) -> None:
     _check_events(ledger)
     _check_decisions(ledger)
     _check_snapshots(ledger)
-    _check_threads(store.create("threads", OPENED))
+    threads = store.create("threads", OPENED)
+    _check_threads(threads)
+    _check_names(threads)
     other = make_store()
     assert other.names() == ["checked", "threads"], f"the names are {other.names()}"
     _check_same(ledger, other.open("checked"))
@@ -176,6 +179,30 @@ def _check_threads(ledger: Ledger) -> None:
     assert [entry.position for entry in read] == list(range(1, 83)), "positions have gaps"
     told = [held.reward for chunk in ledger.decisions() for held in chunk]
     assert sorted(map(str, told)) == sorted(str(float(i // 5)) for i in range(40)), "told otherwise"
+
+
+def _check_names(ledger: Ledger) -> None:
+    """Arms have names, decisions have contexts, and outcomes come with both or fade."""
+    events: list[Event] = [
+        Offered(3, ARMS, ("film", "17", None)),
+        decided("named", rows=np.array([0, 4], np.uint8), label="17", context='{"a": "\\u00e4"}'),
+        Told("named", 90.0, 1.0),
+        Learnt("whose", 91.0, ARMS[:2], np.ones(2), ("film", "film")),
+        Decayed(92.0, 0.25),
+        Changed(93.0, half_life=(60.0, "seconds")),
+    ]
+    first = ledger.append(events, 3) - len(events)
+    entries = [entry for chunk in ledger.read(first) for entry in chunk]
+    for entry, event in zip(entries, events, strict=True):
+        assert_same(entry.event, event)
+    labels = [entry.label for entry in entries]
+    assert labels == [None, None, "17", None, None, None], f"outcomes are those of {labels}"
+    catalogue = ledger.catalogue()
+    assert catalogue is not None, "a ledger that is whole has no catalogue"
+    named = [catalogue.label(row) for row in range(6)]
+    assert named == [None, None, None, "film", "17", None], f"the arms are called {named}"
+    with _refused(Conflict, "history of other items is learnt under the same key"):
+        ledger.append([Learnt("whose", 91.0, ARMS[:2], np.ones(2), ("film", "other"))])
 
 
 def _check_same(one: Ledger, other: Ledger) -> None:

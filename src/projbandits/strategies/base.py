@@ -111,7 +111,7 @@ class LinearStrategy(ABC):
     arm_effects : float, "auto" or None
         tau, the standard deviation of an arm's own effect beyond its features, which then counts as
         wanted; "auto" estimates it as data arrives. Needs finitely many arms, the same at each
-        step; see docs/strategies.md.
+        step of a simulation, or named in a decider; see docs/strategies.md.
     """
 
     ridge: float = 1.0
