@@ -122,8 +122,8 @@ class Subspace:
             All columns, in the order of the arms' features; `df.columns` will do.
         prefix : str, optional
             What stands between a protected name and the level in columns made of it: with "_",
-            `country` stands for `country_fr`, `country_de` and all others that begin with `country_`, as
-            `pd.get_dummies` calls them.
+            `country` stands for `country_fr`, `country_de` and all others that begin with
+            `country_`, as `pd.get_dummies` calls them.
 
         Examples
         --------
