@@ -16,11 +16,11 @@ import pandas as pd
 
 import projbandits as pb
 from projbandits import plots
-from projbandits.problems.wine import COLUMNS
+from projbandits.problems.wine import WINE_COLUMNS
 
 WORLD = pb.problems.wine(arms=3000).world(np.random.default_rng(0))
 ARMS = [WORLD.arms.arm(i) for i in range(3000)]
-WINES = pd.DataFrame(WORLD.arms.vectors, columns=list(COLUMNS))
+WINES = pd.DataFrame(WORLD.arms.vectors, columns=list(WINE_COLUMNS))
 QUALITY = np.array([WORLD.reward(arm) for arm in ARMS])
 RATINGS = np.array([WORLD.mean_return(arm) for arm in ARMS])
 

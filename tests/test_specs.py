@@ -24,10 +24,10 @@ def test_every_public_strategy_and_problem_has_a_name_and_nothing_else_has() -> 
     assert set(specs.STRATEGIES) == strategies >= {"GENTRY", "CURSE", "REGRET", "UE", "EIIDS"}
     named = {"random_arms", "random_theta", "entropy_ball", "wine", "instance", "offers"}
     assert set(specs.PROBLEMS) == named | {"estimated_subspace", "groups"}
-    assert set(specs.NOISES) == {"Gaussian", "Uniform", "Bernoulli"}
+    assert set(specs.NOISE_MAKERS) == {"Gaussian", "Uniform", "Bernoulli"}
     assert set(specs.DRIFTS) == {"Jump", "Wander"}
-    assert set(specs.SUBSPACES) == {"against", "span", "coordinates", "without"}
-    assert "ConvexSet" not in specs.SETS
+    assert set(specs.SUBSPACE_MAKERS) == {"against", "span", "coordinates", "without"}
+    assert "ConvexSet" not in specs.SET_MAKERS
 
 
 @pytest.mark.parametrize(

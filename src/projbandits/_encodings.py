@@ -13,7 +13,7 @@ import numpy as np
 from projbandits._checks import Array, real, real_array, short
 from projbandits._columns import Column, Columns
 
-ROUNDING = 1e-10
+CONSTANT_WITHIN = 1e-10
 """A spread below this share of a column's size may be round-off: the column is constant."""
 OTHER = "other"
 LEVELS = 10_000
@@ -68,7 +68,7 @@ class Numeric:
         if size > 1e150:
             raise ValueError(f"column {name!r} must be at most 1e150 in size, got {size}")
         mean, spread = float(known.mean()), float(known.std())
-        return cls(name, mean, 0.0 if spread <= ROUNDING * size else spread, missing)
+        return cls(name, mean, 0.0 if spread <= CONSTANT_WITHIN * size else spread, missing)
 
     @property
     def constant(self) -> bool:
@@ -209,7 +209,7 @@ class Embedding:
         rows = _block(columns, name, block, missing)
         centre = np.nanmean(rows, axis=0)
         scale = math.sqrt(float(np.nanmean(((rows - centre) ** 2).sum(axis=1))))
-        if not scale > ROUNDING * max(float(np.nanmax(np.abs(rows))), 1e-300):
+        if not scale > CONSTANT_WITHIN * max(float(np.nanmax(np.abs(rows))), 1e-300):
             raise ValueError(f"block {name!r} must vary, got the same vector in every row")
         return cls(name, block, tuple(centre.tolist()), scale, missing)
 

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from projbandits._checks import Array
 from projbandits._parquet import UNREADABLE, read_table, write_table
 
-FORMAT = 3
+RESULT_FORMAT = 3
 WITHOUT_PULLS = 2
 """The format before pulls were kept."""
 WITHOUT_CHECKSUM = 1
 """The first format, which is read with a warning."""
-PLAIN = ("strategies", "engines", "parameters", "problem", "horizon", "seed", "identities")
+PLAIN_FIELDS = ("strategies", "engines", "parameters", "problem", "horizon", "seed", "identities")
 """The fields that are no arrays."""
 
 
@@ -34,9 +34,9 @@ def write(path: Path, fields: Mapping[str, Any], frame: Any) -> None:
 
     found = fields["found_best"]
     about = {
-        "format": FORMAT,
+        "format": RESULT_FORMAT,
         "shape": fields["regret"].shape,
-        **{name: fields[name] for name in PLAIN},
+        **{name: fields[name] for name in PLAIN_FIELDS},
         "found_best": None if found is None else found.tolist(),
     }
     table = pa.Table.from_pandas(frame, preserve_index=False)
@@ -56,8 +56,8 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         table, about, verified = read_table(Path(path))
         found = about.get("format")
-        if found not in (FORMAT, WITHOUT_PULLS, WITHOUT_CHECKSUM):
-            raise ValueError(f"has format {found}, not {FORMAT}")
+        if found not in (RESULT_FORMAT, WITHOUT_PULLS, WITHOUT_CHECKSUM):
+            raise ValueError(f"has format {found}, not {RESULT_FORMAT}")
         if not verified and found != WITHOUT_CHECKSUM:
             raise ValueError("is damaged: it has lost its checksum")
         fields = _fields(table, about)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CONSTANT = "constant"
-FORMAT = 1
+FEATURES_FORMAT = 1
 SAID = 1000
 """Of how many levels that `fit` did not see a warning is given."""
 
@@ -345,7 +345,7 @@ class Features:
         """Return all that was declared and learnt as plain data, for JSON."""
         self._check_fitted()
         return {
-            "format": FORMAT,
+            "format": FEATURES_FORMAT,
             "sources": [encoding.to_dict() for encoding in self.encodings_.values()],
             "context": list(self.context),
             "interactions": [list(pair) for pair in self.interactions],
@@ -371,8 +371,10 @@ class Features:
         array([[1., 1.]])
         """
         known = {"sources", "context", "interactions", "protected", "constant", "unseen", "missing"}
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise ValueError(f"data must be features of format {FORMAT}, got {short(data)}")
+        if not isinstance(data, dict) or data.get("format") != FEATURES_FORMAT:
+            raise ValueError(
+                f"data must be features of format {FEATURES_FORMAT}, got {short(data)}"
+            )
         if set(data) != known | {"format"}:
             raise ValueError(f"data must have the fields {sorted(known)}, got {sorted(data)}")
         declared: dict[str, Any] = {}

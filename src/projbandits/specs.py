@@ -42,19 +42,19 @@ def _concrete(base: type) -> Callable[[Any], bool]:
 
 PROBLEMS = _public(problems, inspect.isfunction)
 STRATEGIES = _public(strategies, lambda v: dataclasses.is_dataclass(v) and _concrete(Strategy)(v))
-NOISES = _public(problems, lambda v: dataclasses.is_dataclass(v) and hasattr(v, "observe"))
+NOISE_MAKERS = _public(problems, lambda v: dataclasses.is_dataclass(v) and hasattr(v, "observe"))
 DRIFTS = _public(problems, lambda v: dataclasses.is_dataclass(v) and hasattr(v, "moved"))
-SETS = _public(arms, _concrete(DecisionSet))
-SUBSPACES = {
+SET_MAKERS = _public(arms, _concrete(DecisionSet))
+SUBSPACE_MAKERS = {
     name: getattr(Subspace, name)
     for name, value in vars(Subspace).items()
     if isinstance(value, classmethod) and not name.startswith("_")
 }
-PARTS: dict[Any, Makers] = {
-    Noise: NOISES,
+MAKERS_OF: dict[Any, Makers] = {
+    Noise: NOISE_MAKERS,
     Drift: DRIFTS,
-    DecisionSet: SETS,
-    Subspace: SUBSPACES,
+    DecisionSet: SET_MAKERS,
+    Subspace: SUBSPACE_MAKERS,
     Problem: PROBLEMS,
 }
 """Parameters of these types are written like problems: as a call, or as a table with a name."""
@@ -168,14 +168,14 @@ def _make(what: str, given: Any, known: Makers, folder: Path) -> Any:
 
 def _part(what: str, value: Any, hint: Any, folder: Path) -> Any:
     """Return a parameter's value, made first if its type is one of those that have names."""
-    kinds = [kind for kind in PARTS if kind in (hint, *get_args(hint))]
+    kinds = [kind for kind in MAKERS_OF if kind in (hint, *get_args(hint))]
     if not kinds or not isinstance(value, str | Mapping):
         return value
     if kinds == [DecisionSet] and isinstance(value, str) and value.endswith(".csv"):
         import pandas as pd
 
         return pd.read_csv(folder / value)
-    return _make(what, value, PARTS[kinds[0]], folder)
+    return _make(what, value, MAKERS_OF[kinds[0]], folder)
 
 
 def _parsed(what: str, text: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 
 import projbandits as pb
 from projbandits.deciding import offers
-from projbandits.strategies.information import DRAWS, TURNS, normal_table
+from projbandits.strategies.information import BELIEF_DRAWS, TURNS, normal_table
 from tests.deciders import NAMED, fingerprint
 from tests.worlds import U3
 
@@ -86,8 +86,8 @@ def test_of_very_many_arms_some_are_weighed(
         decider.tell(decider.ask(X[rng.integers(3000, size=4)]).id, float(rng.normal()))
     state, offer = decider._now().state, offers.Offer(X)
     rows = strategy.candidates(state, offer).rows
-    start = state.step % TURNS * DRAWS
-    directions = strategy.belief(state).directions(normal_table(3)[start : start + DRAWS])
+    start = state.step % TURNS * BELIEF_DRAWS
+    directions = strategy.belief(state).directions(normal_table(3)[start : start + BELIEF_DRAWS])
     best = [int((X @ c).argmax()) for c in directions]
     assert rows is not None
     assert set(rows) == {*best, *offer.basis_rows()}

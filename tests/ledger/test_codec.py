@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from projbandits.ledger.codec import KINDS, Record, checksum, claimed, decode, encode
+from projbandits.ledger.codec import EVENT_KINDS, Record, checksum, claimed, decode, encode
 from projbandits.ledger.happened import (
     Amended,
     Believed,
@@ -79,7 +79,7 @@ def test_an_event_comes_back_as_it_was(event: Event) -> None:
 
 
 def test_every_kind_of_event_is_tried() -> None:
-    assert {type(event) for event in EVENTS} == {*KINDS}
+    assert {type(event) for event in EVENTS} == {*EVENT_KINDS}
 
 
 def test_rows_that_follow_each_other_take_a_few_bytes() -> None:
@@ -103,7 +103,7 @@ def test_other_bytes_are_an_event_or_a_value_error(event: Event) -> None:
             body[chance.randrange(len(body))] = chance.randrange(256)
         kept = bytes(body[: chance.choice([len(body), chance.randrange(len(body))])])
         with suppress(ValueError):
-            if record.kind == KINDS[Decided] and claimed(kept) > 10**5:
+            if record.kind == EVENT_KINDS[Decided] and claimed(kept) > 10**5:
                 continue  # whoever reads strangers' bytes asks first
             decode(Record(chance.choice([record.kind, record.kind, 99]), record.id, kept))
 

@@ -79,7 +79,7 @@ def test_pulls_do_not_depend_on_what_else_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     # Worlds of three arms and of four, in chunks with both.
-    monkeypatch.setattr(records, "MOST_ARMS", most)
+    monkeypatch.setattr(records, "MOST_PULLED_ARMS", most)
     known = set()
     run(Varied(), Recorder(), trials=40, store=tmp_path)
     for trials in (range(1), range(3), range(40), range(2, 3), range(17, 19)):

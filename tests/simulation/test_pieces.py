@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from projbandits.simulation.pieces import CHUNK, Pieces
+from projbandits.simulation.pieces import TRIALS_PER_CHUNK, Pieces
 from projbandits.simulation.records import Records
 from projbandits.simulation.request import Spec
 from tests.worlds import GREEDY, SETTING_A
@@ -16,7 +16,7 @@ def numbered(trials: range) -> Records:
 
 def test_what_comes_in_any_order_and_twice_is_the_whole_with_every_trial_once() -> None:
     rng = np.random.default_rng(0)
-    for first in (0, 5, CHUNK, 3 * CHUNK - 1):
+    for first in (0, 5, TRIALS_PER_CHUNK, 3 * TRIALS_PER_CHUNK - 1):
         engines = ("events",) * len(GREEDY)
         spec = Spec(SETTING_A, tuple(GREEDY), engines, 40, 1, 0, np.array([1]), first)
         pieces = Pieces(spec)
@@ -32,7 +32,9 @@ def test_what_comes_in_any_order_and_twice_is_the_whole_with_every_trial_once() 
         left = [(i, trial) for job in jobs for i in job.players for trial in job.trials]
         assert len(left) == len(set(left))
         assert set(left) == {(i, t) for i in range(3) for t in spec.numbers} - there
-        assert all(job.trials[0] // CHUNK == job.trials[-1] // CHUNK for job in jobs)
+        assert all(
+            job.trials[0] // TRIALS_PER_CHUNK == job.trials[-1] // TRIALS_PER_CHUNK for job in jobs
+        )
         assert set(pieces.unfinished()) == {i for i, _ in left}
         assert pieces.finished() == len({*spec.numbers} - {t for _, t in left})
         for at in rng.permutation(len(jobs)):

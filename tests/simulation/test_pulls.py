@@ -60,7 +60,7 @@ def test_there_are_none_on_convex_sets_and_none_of_very_many_arms(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert run(CONVEX["ball"], pb.GENTRY()).pulls is None
-    monkeypatch.setattr(records, "MOST_ARMS", 3)
+    monkeypatch.setattr(records, "MOST_PULLED_ARMS", 3)
     assert run(SETTING_A).pulls is None
     mixed = run(Varied(), Recorder(), horizon=12, trials=40)  # three arms, or four
     assert mixed.pulls is None

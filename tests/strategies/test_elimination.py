@@ -9,9 +9,9 @@ import pytest
 import projbandits as pb
 from projbandits.strategies.elimination import (
     FINER,
-    FIRST,
-    PATIENCE,
+    FIRST_PULLS,
     SLIGHT,
+    WORTH_PLAYING,
     Phase,
     ProjectedElimination,
     designed,
@@ -66,7 +66,7 @@ def test_phases_follow_from_the_returns_of_the_one_before(seed: int) -> None:
     starts = [i for i, (state, _, _) in enumerate(steps) if state.plan.begins == state.step]
     X, F = steps[0][0].plan.X, steps[0][0].plan.F
     K, active, bounds = len(X), set(range(len(X))), np.full(len(X), math.inf)
-    assert steps[0][0].plan.design.pulls.sum() == FIRST * 4
+    assert steps[0][0].plan.design.pulls.sum() == FIRST_PULLS * 4
     assert len(starts) > 2
     for begin, end in itertools.pairwise(starts):
         before: Phase = steps[begin][0].plan
@@ -91,7 +91,7 @@ def test_phases_follow_from_the_returns_of_the_one_before(seed: int) -> None:
         assert after.leader in active
         if after.begins < after.ends:
             assert after.design.width <= before.design.width / FINER
-            assert after.design.cost <= PATIENCE * (900 - end) * bounds[after.leader]
+            assert after.design.cost <= WORTH_PLAYING * (900 - end) * bounds[after.leader]
     last, leader = steps[-1][0].plan, steps[-1][1]
     assert last.begins == last.ends
     assert leader == last.leader

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from projbandits._checks import Array
-from projbandits.accounts.protected import ROUNDING
+from projbandits.accounts.protected import SCORE_ROUNDING
 from projbandits.arms import FiniteArms
 from projbandits.deciding.decision import Grounds
 from projbandits.deciding.offers import Offer
@@ -63,7 +63,7 @@ class Case(NamedTuple):
         own = getattr(grounds, "own", 0.0)
         before, after = arms.scores(aim) + own, others.scores(aim) + own
         longest = np.sqrt(max(_longest(arms.vectors), _longest(swapped)))
-        rounding = ROUNDING * longest * float(np.linalg.norm(grounds.state.ridge.theta))
+        rounding = SCORE_ROUNDING * longest * float(np.linalg.norm(grounds.state.ridge.theta))
         guess = int(before.argmax())
         return cls(grounds, arms, others, aim, before, after, own, rounding, chosen, guess)
 

@@ -19,14 +19,14 @@ import numpy as np
 from projbandits._checks import Array, real
 from projbandits._files import whole
 from projbandits.accounts.footer import declared
-from projbandits.accounts.logtable import ABOUT, TIME
-from projbandits.deciding.decision import MOST, Decision, Grounds, check_sound
+from projbandits.accounts.logtable import ATTRIBUTE, TIME
+from projbandits.deciding.decision import LARGEST_COUNT, Decision, Grounds, check_sound
 from projbandits.deciding.limits import LARGEST_ENTRY, check_estimate, check_reward
 from projbandits.deciding.offers import Offer
 from projbandits.deciding.readings import Account
 from projbandits.ledger.fold import Known
 from projbandits.ledger.labels import read_label
-from projbandits.ledger.protocol import CHUNK
+from projbandits.ledger.protocol import EVENTS_AT_ONCE
 from projbandits.ridge import Ridge
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ GROUP = 256
 CELL = 100
 """About how many bytes a cell of a table takes beside its numbers."""
 
-COLUMNS = {
+COLUMN_KINDS = {
     "id": "text",
     "step": "count",
     "asked": "time",
@@ -58,7 +58,7 @@ COLUMNS = {
 }
 """What a log has beside its features, x[...]."""
 
-LATER = {
+LATER_KINDS = {
     "known": "count",
     "told_at": "count",
     "meta": "text",
@@ -104,12 +104,12 @@ def written(file: Any, tables: Iterable[pd.DataFrame], about: str) -> Iterator[i
     import pyarrow as pa
     from pyarrow import parquet as pq
 
-    types, kinds, writer = _types(), {**COLUMNS, **LATER}, None
+    types, kinds, writer = _types(), {**COLUMN_KINDS, **LATER_KINDS}, None
     for table in tables:
         if writer is None:
             fields = [(name, types[kinds.get(name, "number")]) for name in table.columns]
             # Where pandas keeps and finds a table's attrs.
-            attrs = {b"PANDAS_ATTRS": json.dumps({ABOUT: about}).encode()}
+            attrs = {b"PANDAS_ATTRS": json.dumps({ATTRIBUTE: about}).encode()}
             writer = pq.ParquetWriter(file, pa.schema(fields, metadata=attrs))
         arrow = pa.Table.from_pandas(table, schema=writer.schema, preserve_index=False)
         writer.write_table(arrow, row_group_size=GROUP)
@@ -158,9 +158,9 @@ def _pieces(file: Any, d: int, largest: float, only: str | None) -> Iterator[pd.
     import pyarrow as pa
     from pyarrow import parquet as pq
 
-    types, kinds = _types(), {**COLUMNS, **LATER}
+    types, kinds = _types(), {**COLUMN_KINDS, **LATER_KINDS}
     rows, values, size = declared(file)
-    size = max(size, 8 * values) + CELL * rows * (len(COLUMNS) + d)
+    size = max(size, 8 * values) + CELL * rows * (len(COLUMN_KINDS) + d)
     if size > largest:
         raise ValueError(
             f"it would take some {float(size):.2g} bytes of memory, more than {largest:.2g}: if it "
@@ -172,14 +172,14 @@ def _pieces(file: Any, d: int, largest: float, only: str | None) -> Iterator[pd.
         features = [name for name in names if name not in kinds]
         if not all(name.startswith("x[") for name in features) or len(features) != d:
             raise ValueError(f"it must have {d} features x[...], got {features}")
-        if len(set(names)) != len(names) or not {*COLUMNS} <= {*names}:
-            raise ValueError(f"it must have the columns {[*COLUMNS]}, got {names}")
+        if len(set(names)) != len(names) or not {*COLUMN_KINDS} <= {*names}:
+            raise ValueError(f"it must have the columns {[*COLUMN_KINDS]}, got {names}")
         schema = pa.schema([(name, types[kinds.get(name, "number")]) for name in names])
         for batch in _batches(stored, only):
             table = pa.Table.from_batches([batch])
             table.validate(full=True)
             table = table.cast(schema)
-            for name, kind in COLUMNS.items():
+            for name, kind in COLUMN_KINDS.items():
                 if kind in ("text", "count") and table[name].null_count:
                     raise ValueError(f"its {name} must not be missing")
             # What the file says of pandas is not asked for.
@@ -192,7 +192,7 @@ def _pieces(file: Any, d: int, largest: float, only: str | None) -> Iterator[pd.
 def _batches(stored: Any, only: str | None) -> Iterator[Any]:
     """Yield all rows in batches, or the row of one decision."""
     if only is None:
-        yield from stored.iter_batches(CHUNK)
+        yield from stored.iter_batches(EVENTS_AT_ONCE)
         return
     for group in range(stored.num_row_groups):
         ids = stored.read_row_group(group, columns=["id"])["id"].to_pylist()
@@ -203,7 +203,7 @@ def _batches(stored: Any, only: str | None) -> Iterator[Any]:
 
 def _completed(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with the columns that earlier versions did not write."""
-    for name, kind in LATER.items():
+    for name, kind in LATER_KINDS.items():
         if kind == "count" and name not in frame:
             frame[name] = -1
         elif kind == "number" and name not in frame:
@@ -227,7 +227,7 @@ def _account(x: Array, row: dict[Any, Any], known: Known) -> Account:
     steps = known.state.step - 1
     factor = np.asarray(row["belief"], dtype=np.float64).reshape(d + 1, d + 1)
     ridge = Ridge(penalty, int(row["observations"]), factor, float(row["forgotten"]))
-    if ridge.n > MOST or not 0.0 <= ridge.forgotten <= max(ridge.n, 0):
+    if ridge.n > LARGEST_COUNT or not 0.0 <= ridge.forgotten <= max(ridge.n, 0):
         raise ValueError(f"decision {row['id']!r} has no sound observations")
     check_estimate(factor, ridge.n, penalty)
     # Sets that are infinite are not in the log.

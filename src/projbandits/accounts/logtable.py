@@ -19,7 +19,7 @@ from projbandits.strategies import LinearStrategy
 if TYPE_CHECKING:
     import pandas as pd
 
-ABOUT: Final = "projbandits"
+ATTRIBUTE: Final = "projbandits"
 """Where a log's `attrs` say what its decider knew all along; Parquet keeps them."""
 
 TIME: Final = "datetime64[us, UTC]"

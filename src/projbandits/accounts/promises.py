@@ -15,7 +15,7 @@ from projbandits.ledger.happened import Believed, Decided, Event, Learnt, Merged
 from projbandits.ledger.protocol import Held, Ledger
 from projbandits.strategies import LinearStrategy
 
-TOLERANCE = 1e-8
+BELIEF_TOLERANCE = 1e-8
 """How far a belief may be from the ridge solution of the outcomes in its ledger."""
 
 SHOWN = 3
@@ -210,7 +210,7 @@ class _Sums:
         found = f"{ridge.n} observations, theta within {away:.1e} of the ridge solution"
         if ridge.n != self.n:
             found += f"; the ledger has {self.n}"
-        return Finding(promise, bool(away <= TOLERANCE) and ridge.n == self.n, found)
+        return Finding(promise, bool(away <= BELIEF_TOLERANCE) and ridge.n == self.n, found)
 
 
 class _Again:

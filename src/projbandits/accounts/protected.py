@@ -20,7 +20,7 @@ MOST_LEVELS = 6
 LOOKED_AT = 1000
 """More values than `MOST_LEVELS` are mostly found among so many."""
 
-ROUNDING = 1e-12
+SCORE_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Protected:
             basis = named.complement().basis.T if subspace.dim < d else np.empty((0, d))
             upright = [v * np.sign(v[np.abs(v).argmax()]) for v in basis]
             pieces = {named.describe(v): v for v in upright}
-        least = 0.0 if whole else ROUNDING * float(np.abs(offered).max())
+        least = 0.0 if whole else SCORE_ROUNDING * float(np.abs(offered).max())
         varied = [name for name, v in pieces.items() if np.ptp(along(v, offered)) > least]
         return cls(pieces, whole, varied)
 

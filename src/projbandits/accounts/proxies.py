@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PROXY = 0.1
 """From this R^2 on, the kept features are said to carry information about a protected one."""
 
-MOST_ARMS = 20_000
+MOST_PROXY_ARMS = 20_000
 """Of more distinct arms than this some are looked at, which tell the shares to about a percent."""
 
 ARMS_EACH = 2
@@ -115,8 +115,8 @@ def _some(offered: Array) -> Array:
     """Return the distinct arms, and of very many `MOST_ARMS` of them, evenly spread."""
     import pandas as pd
 
-    if len(offered) > MOST_ARMS:
-        offered = offered[np.linspace(0, len(offered) - 1, MOST_ARMS).astype(np.int64)]
+    if len(offered) > MOST_PROXY_ARMS:
+        offered = offered[np.linspace(0, len(offered) - 1, MOST_PROXY_ARMS).astype(np.int64)]
     return pd.DataFrame(offered).drop_duplicates().to_numpy()
 
 

@@ -15,11 +15,11 @@ from projbandits.arms.base import Arm, ConvexFunction, DecisionSet, independent_
 if TYPE_CHECKING:
     import pandas as pd
 
-DEPENDENT = 1e-11
+ARMS_DEPENDENT = 1e-11
 """An arm this close to the span of others, relative to the longest, counts as dependent on them."""
 
 
-BLOCK = 1024
+ROWS_AT_ONCE = 1024
 """How many arms are scored at a time when there are very many."""
 
 
@@ -114,8 +114,8 @@ class FiniteArms(DecisionSet):
         Arms are scored in blocks: scores stay in the cache, and BLAS starts no threads for them.
         """
         largest, rows = np.full(len(directions), -np.inf), np.zeros(len(directions), dtype=np.int64)
-        for start in range(0, self.size, BLOCK):
-            scores = directions @ self.vectors[start : start + BLOCK].T
+        for start in range(0, self.size, ROWS_AT_ONCE):
+            scores = directions @ self.vectors[start : start + ROWS_AT_ONCE].T
             there = scores.argmax(axis=1)
             found = scores[np.arange(len(directions)), there]
             rows = np.where(found > largest, start + there, rows)
@@ -133,7 +133,7 @@ class FiniteArms(DecisionSet):
     def basis_rows(self, method: str = "pivoted-qr") -> list[int]:
         """Return the rows of D_k."""
         if method not in self._rows:
-            self._rows[method] = independent_rows(self.vectors, method, DEPENDENT)
+            self._rows[method] = independent_rows(self.vectors, method, ARMS_DEPENDENT)
         return self._rows[method]
 
     @property

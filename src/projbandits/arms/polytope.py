@@ -16,7 +16,7 @@ from projbandits.arms.pivoting import GRID, Scaled, every_basis, optimal_basis, 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
-MOST = 1024
+MOST_BASES = 1024
 """With at most this many bases, a polytope is known by its vertices."""
 
 
@@ -116,7 +116,7 @@ class Polytope(ConvexSet):
     def vertices(self) -> Array | None:
         """The vertices, one per row, or None if there are too many (see Notes)."""
         inside = self.scaled
-        bases = None if self.start is None else every_basis(inside, self.start, MOST)
+        bases = None if self.start is None else every_basis(inside, self.start, MOST_BASES)
         if bases is None:
             return None
         z = np.linalg.solve(inside.rows[bases], inside.limits[bases][:, :, None])[:, :, 0]

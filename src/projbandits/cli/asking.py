@@ -33,7 +33,7 @@ MEANINGS = {
 
 MOST_WORLDS = 1_000_000
 """Quantiles need no more; each world takes about ten milliseconds."""
-KINDS = ("problems", "strategies", "figures")
+LISTED_KINDS = ("problems", "strategies", "figures")
 
 
 def theory(
@@ -119,7 +119,9 @@ def _quantities(world: World, c: Constants, alpha: float, horizon: int) -> dict[
 def list_names(
     kind: Annotated[
         str | None,
-        typer.Argument(metavar="|".join(KINDS), help="Only these.", show_default="everything"),
+        typer.Argument(
+            metavar="|".join(LISTED_KINDS), help="Only these.", show_default="everything"
+        ),
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -131,7 +133,7 @@ def list_names(
     from projbandits.cli.output import show
     from projbandits.paper import FIGURES
 
-    wanted = KINDS if kind is None else (one_of("what to list", kind, KINDS),)
+    wanted = LISTED_KINDS if kind is None else (one_of("what to list", kind, LISTED_KINDS),)
     rows = [
         (group, name, _parameters(maker), _about(maker))
         for group, makers in (("problems", specs.PROBLEMS), ("strategies", specs.STRATEGIES))

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-CODE = 130
-PATIENCE = 2.0
+STOPPED_CODE = 130
+GRACE = 2.0
 """How many seconds a command may take to close."""
 
 _asked = threading.Event()
@@ -59,7 +59,7 @@ def tell(line: str) -> None:
 def _ask(*_: Any) -> None:
     signal.signal(signal.SIGINT, _end)
     _asked.set()
-    patience = threading.Timer(PATIENCE, _end)
+    patience = threading.Timer(GRACE, _end)
     patience.daemon = True
     patience.start()
     raise KeyboardInterrupt
@@ -68,7 +68,7 @@ def _ask(*_: Any) -> None:
 def _end(*_: Any) -> None:
     cursor = "\r\x1b[2K\x1b[?25h" if os.isatty(2) else ""  # a progress bar hides it
     tell(f"{cursor}projbandits: stopped")
-    os._exit(CODE)
+    os._exit(STOPPED_CODE)
 
 
 def _lost(exception: Any) -> None:

@@ -17,7 +17,7 @@ BAD_INPUT, FAILED = 2, 1
 WRONG_PATHS = (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError)
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UsageError: Any = typer.BadParameter.__base__  # typer has it from click, or from a copy of its own
-LONGEST = 270
+LONGEST_LINE = 270
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def in_one_line() -> Iterator[None]:
         try:
             yield
         except KeyboardInterrupt as error:
-            raise _told(stopping.CODE, str(error) or "stopped") from error
+            raise _told(stopping.STOPPED_CODE, str(error) or "stopped") from error
         except BrokenPipeError:
             raise  # the reader of the output has seen enough: typer ends quietly
         except UsageError as error:
@@ -64,13 +64,17 @@ def one_line(message: str) -> str:
     >>> one_line("got 'a\nb\x07'"), len(one_line("x" * 10**7))
     ("got 'a b\\x07'", 270)
     """
-    message = message if len(message) <= 2 * LONGEST else message[:LONGEST] + message[-LONGEST:]
+    message = (
+        message
+        if len(message) <= 2 * LONGEST_LINE
+        else message[:LONGEST_LINE] + message[-LONGEST_LINE:]
+    )
     shown = "".join(
         c if c.isprintable() else " " if c.isspace() else ascii(c)[1:-1] for c in message
     )
-    if len(shown) <= LONGEST:
+    if len(shown) <= LONGEST_LINE:
         return shown
-    return f"{shown[: LONGEST - 105]} ... {shown[-100:]}"
+    return f"{shown[: LONGEST_LINE - 105]} ... {shown[-100:]}"
 
 
 def _told(code: int, message: str) -> typer.Exit:
@@ -79,7 +83,7 @@ def _told(code: int, message: str) -> typer.Exit:
 
         traceback.print_exc()
     line = f"projbandits: {one_line(message)}"
-    if code == stopping.CODE:
+    if code == stopping.STOPPED_CODE:
         stopping.tell(line)
     else:
         typer.echo(line, err=True)

@@ -16,7 +16,7 @@ from projbandits.deciding.readings import Account, Reader
 from projbandits.deciding.recorded import Recorded
 from projbandits.ledger.fold import snapshot
 from projbandits.ledger.in_memory import MemoryLedger
-from projbandits.ledger.protocol import CHUNK
+from projbandits.ledger.protocol import EVENTS_AT_ONCE
 from projbandits.strategies import LinearStrategy
 
 if TYPE_CHECKING:
@@ -107,17 +107,17 @@ class Accounted(Recorded):
         """
         import pandas as pd
 
-        from projbandits.accounts.logtable import ABOUT, about, frame
+        from projbandits.accounts.logtable import ATTRIBUTE, about, frame
 
         reader = self._logged()
         pieces = [piece for piece in self.iter_log() if len(piece)]
         empty = frame([], self._now())
         table = pd.concat(pieces, ignore_index=True) if pieces else empty
         table = table.sort_values("step", kind="stable", ignore_index=True)
-        table.attrs = {ABOUT: about(self._now(), reader.strategies())}
+        table.attrs = {ATTRIBUTE: about(self._now(), reader.strategies())}
         return table
 
-    def iter_log(self, chunk: int = CHUNK) -> Iterator[pd.DataFrame]:
+    def iter_log(self, chunk: int = EVENTS_AT_ONCE) -> Iterator[pd.DataFrame]:
         """Yield the log piece by piece, in the order in which decisions were recorded.
 
         Parameters

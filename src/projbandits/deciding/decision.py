@@ -20,7 +20,7 @@ from projbandits.strategies import LinearStrategy, State
 LATEST = 9e9
 """The last second at which something may have been asked, in 2255."""
 
-MOST = 2**53
+LARGEST_COUNT = 2**53
 """The largest count; floats hold all whole numbers up to it."""
 
 
@@ -147,7 +147,7 @@ def check_sound(decision: Decision, largest: float, steps: int) -> None:
     """
     p, error, index = decision.propensity, decision.standard_error, decision.index
     sound = {
-        "index": index is None or 0 <= index <= MOST,
+        "index": index is None or 0 <= index <= LARGEST_COUNT,
         "arm": bool((np.abs(decision.arm) <= largest).all()),
         "propensity": math.isnan(p) or 0.0 <= p <= 1.0,
         "estimate": math.isfinite(decision.estimate),

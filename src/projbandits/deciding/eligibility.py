@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from projbandits.deciding.limits import LARGEST
+from projbandits.deciding.limits import LARGEST_NUMBER
 from projbandits.features import Features
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
@@ -22,9 +22,14 @@ def check_suits(strategy: Any) -> LinearStrategy:
         )
     for field in dataclasses.fields(strategy):
         value = getattr(strategy, field.name)
-        if isinstance(value, int | float) and value and not 1 / LARGEST <= abs(value) <= LARGEST:
+        if (
+            isinstance(value, int | float)
+            and value
+            and not 1 / LARGEST_NUMBER <= abs(value) <= LARGEST_NUMBER
+        ):
             raise ValueError(
-                f"{field.name} must be between {1 / LARGEST:g} and {LARGEST:g}, got {value!r}"
+                f"{field.name} must be between {1 / LARGEST_NUMBER:g} and {LARGEST_NUMBER:g}, got "
+                f"{value!r}"
             )
     return strategy
 

@@ -116,7 +116,7 @@ def _random(value: Any) -> bool:
     )
 
 
-FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+FORMAT1_FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "library": ("a text", text),
     "strategy": ("a class and its fields, or null", or_none(_strategy)),
     "label": ("a text", text),
@@ -138,7 +138,7 @@ FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 def opened(body: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the fields of a file, and its arrays."""
     found = arrays(body)
-    return check_fields(json.loads(found["meta"].tobytes()), FIELDS), found
+    return check_fields(json.loads(found["meta"].tobytes()), FORMAT1_FIELDS), found
 
 
 def ledger(

@@ -9,7 +9,7 @@ import numpy as np
 from projbandits._checks import Array
 from projbandits.arms import DecisionSet
 from projbandits.arms.base import independent_rows
-from projbandits.arms.finite import DEPENDENT
+from projbandits.arms.finite import ARMS_DEPENDENT
 from projbandits.subspace import Subspace
 
 
@@ -24,7 +24,7 @@ def warn_of_what_is_left_out(
     if subspace.dim == 0:
         return
     # Where what was learnt from has not full rank, the last rows are round-off.
-    rows = independent_rows(learnt, "pivoted-qr", DEPENDENT) if learnt.any() else []
+    rows = independent_rows(learnt, "pivoted-qr", ARMS_DEPENDENT) if learnt.any() else []
     seen = np.vstack([offered.basis(), learnt[rows]])
     # Each column at one scale, like the ranks: beside a time stamp a ratio would be round-off.
     scale = np.abs(seen).max(axis=0, initial=0.0)

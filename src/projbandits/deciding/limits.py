@@ -8,7 +8,7 @@ import numpy as np
 
 from projbandits._checks import Array
 
-LARGEST = 1e50
+LARGEST_NUMBER = 1e50
 """The largest reward, and the largest parameter of a strategy."""
 
 LARGEST_ENTRY = 1e14
@@ -21,14 +21,16 @@ largest; docs/numerics.md has the figures.
 
 def check_reward(name: str, reward: float) -> None:
     """Raise if a reward is too large for the fourth power that a strategy may take of it."""
-    if abs(reward) > LARGEST:
-        raise ValueError(f"{name} must be at most {LARGEST:g} in size, got {reward}: rescale it")
+    if abs(reward) > LARGEST_NUMBER:
+        raise ValueError(
+            f"{name} must be at most {LARGEST_NUMBER:g} in size, got {reward}: rescale it"
+        )
 
 
 def check_estimate(factor: Array, n: int, penalty: float) -> None:
     """Raise unless a factor can be that of n observations, which bounds its size."""
     most = np.full(len(factor), LARGEST_ENTRY * math.sqrt(penalty))
-    most[-1] = LARGEST
+    most[-1] = LARGEST_NUMBER
     # A projected arm may have entries as large as the arm is long.
     if not (np.abs(factor) <= 1.001 * math.sqrt(n * len(factor)) * most).all():
         raise ValueError(f"its estimate is not one of {n} observations")

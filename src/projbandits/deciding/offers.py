@@ -16,7 +16,7 @@ from projbandits._columns import Columns, is_records
 from projbandits._tables import is_table, table_array
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.arms.base import independent_rows
-from projbandits.arms.finite import DEPENDENT
+from projbandits.arms.finite import ARMS_DEPENDENT
 from projbandits.deciding.identities import read_labels
 from projbandits.deciding.limits import LARGEST_ENTRY
 from projbandits.subspace import Subspace
@@ -81,10 +81,10 @@ class Offer(FiniteArms):
             some = np.arange(min(SAMPLED * self.d, self.size))
             if method == "pivoted-qr":
                 some = some * (self.size - 1) // (len(some) - 1)
-            found = independent_rows(self.vectors[some], method, DEPENDENT)
+            found = independent_rows(self.vectors[some], method, ARMS_DEPENDENT)
             rows: list[int] = some[found].tolist()
             return rows if len(rows) == self.d else self._complete(rows)
-        return independent_rows(self.vectors, method, DEPENDENT)
+        return independent_rows(self.vectors, method, ARMS_DEPENDENT)
 
     def _complete(self, rows: list[int]) -> list[int]:
         """Return rows with those added that lie outside of their span, each column at one scale."""
@@ -102,7 +102,7 @@ class Offer(FiniteArms):
                 ]
             )
             row = int(far.argmax())
-            if far[row] <= DEPENDENT * sizes.max(initial=1.0):
+            if far[row] <= ARMS_DEPENDENT * sizes.max(initial=1.0):
                 break
             rows = [*rows, row]
         return rows

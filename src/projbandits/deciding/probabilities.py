@@ -11,7 +11,7 @@ from projbandits._checks import Array
 from projbandits.arms import FiniteArms
 from projbandits.strategies.rule import overridden
 
-DRAWS = 2000
+CHOICE_DRAWS = 2000
 
 
 def probabilities(strategy: Any, state: Any, arms: FiniteArms) -> Array | None:
@@ -35,7 +35,7 @@ def probabilities(strategy: Any, state: Any, arms: FiniteArms) -> Array | None:
         return np.asarray(own(state, arms), dtype=np.float64)
     rng = np.random.default_rng(0)
     found = np.zeros(arms.size)
-    for _ in range(DRAWS):
+    for _ in range(CHOICE_DRAWS):
         choice = strategy.select(state, arms, rng)
         if math.isnan(choice.probability):
             return None

@@ -16,7 +16,7 @@ from projbandits.deciding.offers import Offer
 from projbandits.ledger.describing import set_of, strategy_of
 from projbandits.ledger.fold import Known, advanced
 from projbandits.ledger.happened import Believed, Changed, Decided, Merged, Opened
-from projbandits.ledger.protocol import CHUNK, Held, Ledger
+from projbandits.ledger.protocol import EVENTS_AT_ONCE, Held, Ledger
 from projbandits.ledger.randomness import Streams
 from projbandits.strategies import Choice, LinearStrategy
 
@@ -138,7 +138,7 @@ class Reader:
         return Steps(self._ledger, self._given)
 
     def accounts(
-        self, after: int = 0, chunk: int = CHUNK, *, told_after: bool = True
+        self, after: int = 0, chunk: int = EVENTS_AT_ONCE, *, told_after: bool = True
     ) -> Iterator[list[Account]]:
         """Yield the decisions after a position, in order.
 

@@ -19,7 +19,7 @@ from projbandits.deciding import offers
 from projbandits.deciding.decision import Decision
 from projbandits.deciding.eligibility import check_subspace, check_suits
 from projbandits.deciding.identities import items_of
-from projbandits.deciding.limits import LARGEST, check_reward
+from projbandits.deciding.limits import LARGEST_NUMBER, check_reward
 from projbandits.ledger.describing import strategy_fields
 from projbandits.ledger.fold import DECISIONS, SECONDS, Known
 from projbandits.ledger.happened import Amended, Changed, Decayed, Event, Learnt, Told, Withdrawn
@@ -28,10 +28,10 @@ from projbandits.ledger.randomness import new_id
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
 
-LONGEST = 200
+LONGEST_ID = 200
 """How many characters an id may have."""
 
-CHUNK = 65_536
+OUTCOMES_AT_ONCE = 65_536
 """How many rows of history one event holds."""
 
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
@@ -42,8 +42,8 @@ def ids(id: str | None, count: int | None) -> Sequence[str]:
     slots = 1 if count is None else integer("count", count, least=1)
     if id is None:
         return [new_id() for _ in range(slots)]
-    if not isinstance(id, str) or not 0 < len(id) <= LONGEST or "\0" in id:
-        raise ValueError(f"id must be a text of 1 to {LONGEST} characters, got {short(id)}")
+    if not isinstance(id, str) or not 0 < len(id) <= LONGEST_ID or "\0" in id:
+        raise ValueError(f"id must be a text of 1 to {LONGEST_ID} characters, got {short(id)}")
     return [id] if count is None else [f"{id}/{slot}" for slot in range(slots)]
 
 
@@ -110,8 +110,8 @@ def amended(id: str | Decision, reward: Any) -> Amended:
 
 def withdrawn(id: str | Decision, why: Any) -> Withdrawn:
     """Return that a decision has no outcome."""
-    if not isinstance(why, str) or not 0 < len(why) <= LONGEST or why == EXPIRED:
-        raise ValueError(f"why must be a text of 1 to {LONGEST} characters, got {short(why)}")
+    if not isinstance(why, str) or not 0 < len(why) <= LONGEST_ID or why == EXPIRED:
+        raise ValueError(f"why must be a text of 1 to {LONGEST_ID} characters, got {short(why)}")
     return Withdrawn(_key(id), time.time(), why)
 
 
@@ -181,14 +181,14 @@ def learnt(
         check_reward(f"rewards[{largest}]", float(r[largest]))
     labels = None if whose is None else items_of(whose, len(X))
     (key,), now = ids(id, None), time.time()
-    parts = range(0, len(X), CHUNK)
+    parts = range(0, len(X), OUTCOMES_AT_ONCE)
     events: list[Event] = [
         Learnt(
             key if len(parts) == 1 else f"{key}/{i}",
             now,
-            np.array(X[start : start + CHUNK], order="C"),
-            r[start : start + CHUNK],
-            None if labels is None else labels[start : start + CHUNK],
+            np.array(X[start : start + OUTCOMES_AT_ONCE], order="C"),
+            r[start : start + OUTCOMES_AT_ONCE],
+            None if labels is None else labels[start : start + OUTCOMES_AT_ONCE],
         )
         for i, start in enumerate(parts)
     ]
@@ -238,7 +238,7 @@ def _key(id: Any) -> str:
 
 
 def _reward(key: str, reward: Any) -> float:
-    if type(reward) is float and abs(reward) <= LARGEST:
+    if type(reward) is float and abs(reward) <= LARGEST_NUMBER:
         return reward
     if isinstance(reward, bool | np.bool_):  # a click is as welcome as 1.0
         reward = float(reward)

@@ -21,7 +21,7 @@ from projbandits.deciding.soundness import (
     whole,
 )
 from projbandits.ledger import dump
-from projbandits.ledger.codec import KINDS, claimed, decode
+from projbandits.ledger.codec import EVENT_KINDS, claimed, decode
 from projbandits.ledger.describing import strategy_of
 from projbandits.ledger.fold import Known, restored
 from projbandits.ledger.happened import OUTCOMES, Changed, Decided, Event, Opened
@@ -52,7 +52,7 @@ def _digests(value: Any) -> bool:
     return isinstance(value, dict) and all(map(text, value)) and all(map(text, value.values()))
 
 
-FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+FILE_FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "library": ("a text", text),
     "strategy": ("a class and its fields, or null", or_none(lambda v: isinstance(v, dict))),
     "label": ("a text", text),
@@ -86,7 +86,7 @@ def opened(body: bytes) -> tuple[dict[str, Any], Iterator[dump.Part]]:
     if len(body) < LENGTH.size:
         raise ValueError("it ends too early")
     end = LENGTH.size + LENGTH.unpack_from(body)[0]
-    fields = check_fields(json.loads(body[LENGTH.size : end]), FIELDS)
+    fields = check_fields(json.loads(body[LENGTH.size : end]), FILE_FIELDS)
     return fields, dump.unpacked(memoryview(body)[end:])
 
 
@@ -121,7 +121,7 @@ def ledger(
         elif section == dump.LOG:
             logs.append(record.body)
         else:
-            if record.kind == KINDS[Decided]:
+            if record.kind == EVENT_KINDS[Decided]:
                 making.claim(claimed(record.body))
             making.event(section, position, decode(record))
     return Restored(making.made(), logs)

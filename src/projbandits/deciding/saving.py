@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Made = TypeVar("Made", bound=Accounted)
 
 KIND = b"projbandits decider, format "
-FORMAT = 2
+FILE_FORMAT = 2
 LENGTH = struct.Struct("<I")
 
 
@@ -57,7 +57,7 @@ def save(decider: Accounted, path: Path) -> None:
     }
     text = json.dumps(fields).encode()
     with whole_file(path) as part, open(part, "wb+") as file:
-        file.write(b"%s%d\n" % (KIND, FORMAT))
+        file.write(b"%s%d\n" % (KIND, FILE_FORMAT))
         place, digest = file.tell(), hashlib.sha256()
         file.write(b"%064d\n" % 0)
         for piece in _pieces(decider, text):
@@ -121,10 +121,10 @@ def _body(path: Path) -> tuple[int, bytes]:
     if not kind.startswith(KIND):
         raise ValueError(f"path must be a saved decider, {str(path)!r} is something else")
     version = kind.removeprefix(KIND).decode(errors="replace")
-    if version not in ("1", str(FORMAT)):
+    if version not in ("1", str(FILE_FORMAT)):
         raise ValueError(
-            f"path must be a decider saved in a format up to {FORMAT}, {str(path)!r} has format "
-            f"{version}: read it with the version of projbandits that wrote it"
+            f"path must be a decider saved in a format up to {FILE_FORMAT}, {str(path)!r} has "
+            f"format {version}: read it with the version of projbandits that wrote it"
         )
     digest, _, body = rest.partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != digest:

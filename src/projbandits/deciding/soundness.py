@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from projbandits._checks import LARGEST_SEED
-from projbandits.deciding.decision import LATEST, MOST
-from projbandits.deciding.limits import LARGEST, LARGEST_ENTRY, check_estimate
+from projbandits.deciding.decision import LARGEST_COUNT, LATEST
+from projbandits.deciding.limits import LARGEST_ENTRY, LARGEST_NUMBER, check_estimate
 from projbandits.features import Features
 from projbandits.ledger.describing import set_of
 from projbandits.ledger.fold import DECISIONS, SECONDS, Known
@@ -24,7 +24,7 @@ from projbandits.ledger.randomness import SESSIONS
 from projbandits.strategies.items import Items
 
 Check = Callable[[Any], bool]
-LONGEST = 1000
+LONGEST_TEXT = 1000
 """How many characters an id may have in a file; `X/17` is longer than X."""
 
 
@@ -33,7 +33,7 @@ def text(value: Any) -> bool:
     return isinstance(value, str) and value.encode(errors="ignore").decode() == value
 
 
-def whole(least: int, most: int = MOST) -> Check:
+def whole(least: int, most: int = LARGEST_COUNT) -> Check:
     """Return whether something is a whole number in a range."""
     return lambda value: type(value) is int and least <= value <= most
 
@@ -98,9 +98,9 @@ def _context(value: Any) -> bool:
     return text(value) and isinstance(json.loads(value), dict)
 
 
-FIELDS: dict[str, Check] = {
+EVENT_FIELDS: dict[str, Check] = {
     "key": text,
-    "id": lambda value: text(value) and len(value) <= LONGEST,
+    "id": lambda value: text(value) and len(value) <= LONGEST_TEXT,
     "time": _time,
     "seed": whole(0, LARGEST_SEED),
     "strategy": or_none(lambda value: isinstance(value, dict)),
@@ -121,7 +121,7 @@ FIELDS: dict[str, Check] = {
     "factor": or_none(_array(2)),
     "why": or_none(text),
     "meta": or_none(text),
-    "reward": lambda value: _number(value) and abs(value) <= LARGEST,
+    "reward": lambda value: _number(value) and abs(value) <= LARGEST_NUMBER,
     "step": whole(1),
     "known": whole(0),
     "session": whole(-1, SESSIONS),
@@ -160,7 +160,7 @@ def check_event(event: Event, position: int, d: int, penalty: float, rows: int) 
     """
     kind = type(event).__name__
     for name in type(event).__dataclass_fields__:
-        if not FIELDS[name](getattr(event, name)):
+        if not EVENT_FIELDS[name](getattr(event, name)):
             raise ValueError(f"event {position}, {kind}, has no sound {name}")
     largest = LARGEST_ENTRY * math.sqrt(penalty)
     sound = True
@@ -173,7 +173,7 @@ def check_event(event: Event, position: int, d: int, penalty: float, rows: int) 
         sound = set_of(event.arms).d == d
     elif isinstance(event, Learnt | Merged):
         sound = event.X.shape == (len(event.rewards), d) and _small(event.X, largest)
-        sound = sound and _small(event.rewards, LARGEST)
+        sound = sound and _small(event.rewards, LARGEST_NUMBER)
         sound = sound and (isinstance(event, Learnt) or len(event.ids) == len(event.X))
         labels = event.labels if isinstance(event, Learnt) else None
         sound = sound and (labels is None or len(labels) == len(event.X))

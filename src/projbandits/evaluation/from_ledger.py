@@ -14,7 +14,7 @@ from projbandits.arms import FiniteArms
 from projbandits.deciding.accounted import Accounted
 from projbandits.deciding.probabilities import probabilities
 from projbandits.deciding.readings import Account, Reader
-from projbandits.evaluation.logged import NOTHING, Logged, Offered, lacking, open_log, subspaces
+from projbandits.evaluation.logged import NO_OUTCOMES, Logged, Offered, lacking, open_log, subspaces
 from projbandits.subspace import Subspace
 
 
@@ -46,22 +46,31 @@ def from_ledger(decider: Accounted, subspace: Subspace | None) -> Logged:
     if decider._files:  # some of it is in tables anyway
         return open_log(decider.log(), subspace)
     reader, known = decider._logged(), decider._now()
-    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    columns: dict[str, list[Any]] = {name: [] for name in TAKEN_COLUMNS}
     arms = list[Any]()
     for accounts in reader.accounts():
         for account in accounts:
-            for name, value in zip(COLUMNS, _light(account), strict=True):
+            for name, value in zip(TAKEN_COLUMNS, _light(account), strict=True):
                 columns[name].append(value)
             arms.append(account.decision.arm)
     if not any(after >= 0 for after in columns["told_after"]):
-        raise NOTHING
+        raise NO_OUTCOMES
     columns["ledger"] = [known.key] * len(arms)
     names = [*map(str, known.columns or range(known.subspace.ambient))]
     wanted, learnt = subspaces(json.loads(about(known, reader.strategies())), subspace, names)
     return FromLedger(columns, np.array(arms), wanted, learnt, reader)
 
 
-COLUMNS = ("id", "step", "told_after", "reward", "observations", "forgotten", "known", "told_at")
+TAKEN_COLUMNS = (
+    "id",
+    "step",
+    "told_after",
+    "reward",
+    "observations",
+    "forgotten",
+    "known",
+    "told_at",
+)
 
 
 def _light(account: Account) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from projbandits._checks import Array
 from projbandits.deciding.accounted import Accounted
-from projbandits.evaluation.logged import NOTHING, lacking
+from projbandits.evaluation.logged import NO_OUTCOMES, lacking
 from projbandits.evaluation.schema import Chunk
 from projbandits.ledger.protocol import Held, Ledger
 
@@ -104,5 +104,5 @@ def ledger_rows(decider: Accounted) -> LedgerRows:
         )
     catalogue = decider._ledger.catalogue()
     if catalogue is None or not len(catalogue):
-        raise NOTHING
+        raise NO_OUTCOMES
     return LedgerRows(decider._ledger, np.array(catalogue.vectors))

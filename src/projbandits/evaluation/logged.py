@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from projbandits._cached import cached_property
 from projbandits._checks import Array
 from projbandits._tables import is_table
-from projbandits.accounts.logtable import ABOUT
+from projbandits.accounts.logtable import ATTRIBUTE
 from projbandits.deciding.accounted import Accounted
 from projbandits.deciding.offers import match
 from projbandits.ledger.fold import learns_plainly
@@ -26,7 +26,7 @@ NEEDED = (
     "id", "step", "told_after", "reward", "position", "offered", "probabilities", "observations",
     "belief",
 )  # fmt: skip
-LATER = {"known": -1, "told_at": -1, "ledger": "", "forgotten": 0.0}
+LATER_DEFAULTS = {"known": -1, "told_at": -1, "ledger": "", "forgotten": 0.0}
 """What logs of earlier versions lack."""
 
 
@@ -161,12 +161,12 @@ def open_log(log: Any, subspace: Subspace | None) -> Logged:
         )
     order = np.argsort(log["step"].to_numpy(), kind="stable").tolist()
     columns = {name: log[name].to_list() for name in NEEDED}
-    for name, default in LATER.items():
+    for name, default in LATER_DEFAULTS.items():
         given = log[name].to_list() if name in log.columns else [default] * len(order)
         columns[name] = [each if isinstance(each, type(default)) else default for each in given]
     columns = {name: [values[i] for i in order] for name, values in columns.items()}
     _check_rows(columns)
-    about = getattr(log, "attrs", {}).get(ABOUT)
+    about = getattr(log, "attrs", {}).get(ATTRIBUTE)
     names = [name[2:-1] for name in features]
     wanted, learnt = subspaces(None if about is None else json.loads(about), subspace, names)
     return Logged(columns, log[features].to_numpy().astype(np.float64)[order], wanted, learnt)
@@ -184,10 +184,10 @@ def _check_rows(columns: dict[str, list[Any]]) -> None:
             if np.ndim(columns[name][t]) == 0:
                 raise lacking(name, ids[t])
     if not known:
-        raise NOTHING
+        raise NO_OUTCOMES
 
 
-NOTHING = ValueError("log must have at least one decision whose outcome was told, got none")
+NO_OUTCOMES = ValueError("log must have at least one decision whose outcome was told, got none")
 
 
 def lacking(name: str, id: str) -> ValueError:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from projbandits._checks import Array
 from projbandits.ledger import columns
-from projbandits.ledger.codec import KINDS
+from projbandits.ledger.codec import EVENT_KINDS
 from projbandits.ledger.connecting import damaged
 from projbandits.ledger.happened import Decided, Described, Event, Learnt, Offered, Outcome
 from projbandits.ledger.protocol import Behind, Entry, Exists, Held, admits, same_history, settled
@@ -164,7 +164,7 @@ class Preparation:
             elif isinstance(event, Decided):
                 self.held[event.id] = Held(last + 1, event, self._arm(event))
         elif isinstance(event, Learnt | Described):
-            found = self.keyed.setdefault((KINDS[type(event)], event.key), event)
+            found = self.keyed.setdefault((EVENT_KINDS[type(event)], event.key), event)
             if isinstance(event, Learnt) and isinstance(found, Learnt) and found is not event:
                 same_history(event, found)
             if found is not event:

@@ -33,7 +33,7 @@ from projbandits.ledger.happened import (
     Withdrawn,
 )
 
-KINDS: dict[type, int] = {
+EVENT_KINDS: dict[type, int] = {
     Opened: 1,
     Offered: 2,
     Described: 3,
@@ -49,20 +49,27 @@ KINDS: dict[type, int] = {
 }
 """The number of each kind of event in a record; numbers are never used again."""
 
-TYPES = {number: kind for kind, number in KINDS.items()}
-ABOUT = {Learnt: "key", Described: "key", Decided: "id", Told: "id", Amended: "id", Withdrawn: "id"}
+TYPES = {number: kind for kind, number in EVENT_KINDS.items()}
+KEY_FIELDS = {
+    Learnt: "key",
+    Described: "key",
+    Decided: "id",
+    Told: "id",
+    Amended: "id",
+    Withdrawn: "id",
+}
 """The field by which an event is found."""
 
-HEAD = struct.Struct("<dQQqQiddd")
+DECISION_HEAD = struct.Struct("<dQQqQiddd")
 """time, step, known, session, draw, index, propensity, estimate and standard error."""
-PARTS = struct.Struct("<BIHIHII")
+DECISION_PARTS = struct.Struct("<BIHIHII")
 """How rows are written and how many, places taken, features, and the lengths of three texts."""
 TELLING = struct.Struct("<dd")
 WIDTHS: dict[int, Any] = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4")}
 RANGE, NONE = 8, 0
-FIRST = struct.Struct("<I")
+FIRST_LENGTH = struct.Struct("<I")
 LENGTH = struct.Struct("<I")
-SEAL = struct.Struct("<QB")
+DECISION_SEAL = struct.Struct("<QB")
 
 
 class Record(NamedTuple):
@@ -84,9 +91,9 @@ def encode(event: Event) -> Record:
     Told(id='a', time=1.5, reward=2.0, why=None)
     """
     kind = type(event)
-    about = ABOUT.get(kind)
+    about = KEY_FIELDS.get(kind)
     id = None if about is None else getattr(event, about)
-    return Record(KINDS[kind], id, _ENCODERS.get(kind, _packed)(event))
+    return Record(EVENT_KINDS[kind], id, _ENCODERS.get(kind, _packed)(event))
 
 
 def decode(record: Record) -> Event:
@@ -101,15 +108,15 @@ def decode(record: Record) -> Event:
 
 def claimed(body: bytes) -> int:
     """Return how many rows the body of a decision has in a few bytes, by first and number."""
-    if len(body) < HEAD.size + PARTS.size:
+    if len(body) < DECISION_HEAD.size + DECISION_PARTS.size:
         raise ValueError("a decision must have more bytes")
-    written, count, *_ = PARTS.unpack_from(body, HEAD.size)
+    written, count, *_ = DECISION_PARTS.unpack_from(body, DECISION_HEAD.size)
     return int(count) if written == RANGE else 0
 
 
 def checksum(position: int, record: Record) -> int:
     """Return a CRC-32 of a record in its place."""
-    sum_ = zlib.crc32(SEAL.pack(position, record.kind))
+    sum_ = zlib.crc32(DECISION_SEAL.pack(position, record.kind))
     if record.id is not None:
         sum_ = zlib.crc32(record.id.encode(), sum_)
     return zlib.crc32(record.body, sum_)
@@ -122,7 +129,7 @@ def _decided(event: Any) -> bytes:
     meta = b"" if event.meta is None else event.meta.encode()
     return b"".join(
         (
-            HEAD.pack(
+            DECISION_HEAD.pack(
                 event.time,
                 event.step,
                 event.known,
@@ -133,7 +140,7 @@ def _decided(event: Any) -> bytes:
                 event.estimate,
                 event.standard_error,
             ),
-            PARTS.pack(
+            DECISION_PARTS.pack(
                 written,
                 count,
                 len(event.taken),
@@ -160,19 +167,19 @@ def _rows_written(rows: Rows | None) -> tuple[int, int, bytes]:
     if n > 4 and int(rows[-1]) - int(rows[0]) == n - 1:
         first = int(rows[0])
         if (rows == np.arange(first, first + n, dtype=rows.dtype)).all():
-            return RANGE, n, FIRST.pack(first)
+            return RANGE, n, FIRST_LENGTH.pack(first)
     width = rows.dtype.itemsize
     return width, n, rows.astype(WIDTHS[width], copy=False).tobytes()
 
 
 def _read_decided(kind: type, id: str | None, body: bytes) -> Decided:
-    time, step, known, session, draw, index, p, estimate, error = HEAD.unpack_from(body)
-    written, count, taken, d, *lengths = PARTS.unpack_from(body, HEAD.size)
-    at = HEAD.size + PARTS.size
+    time, step, known, session, draw, index, p, estimate, error = DECISION_HEAD.unpack_from(body)
+    written, count, taken, d, *lengths = DECISION_PARTS.unpack_from(body, DECISION_HEAD.size)
+    at = DECISION_HEAD.size + DECISION_PARTS.size
     rows: Rows | None = None
     if written == RANGE:
-        (first,) = FIRST.unpack_from(body, at)
-        at += FIRST.size
+        (first,) = FIRST_LENGTH.unpack_from(body, at)
+        at += FIRST_LENGTH.size
         if first + count > 2**32:
             raise ValueError(f"its rows end at {first + count}")
         width = 1 if first + count <= 2**8 else 2 if first + count <= 2**16 else 4

@@ -28,8 +28,8 @@ from projbandits.ledger.happened import (
 from projbandits.ledger.packing import pack, unpack
 from projbandits.ledger.schema import events, hashed
 
-DECIDED, TOLD = codec.KINDS[Decided], codec.KINDS[Told]
-AMENDED, WITHDRAWN = codec.KINDS[Amended], codec.KINDS[Withdrawn]
+DECIDED, TOLD = codec.EVENT_KINDS[Decided], codec.EVENT_KINDS[Told]
+AMENDED, WITHDRAWN = codec.EVENT_KINDS[Amended], codec.EVENT_KINDS[Withdrawn]
 
 CONTENT = tuple(column.name for column in events.columns if column.name != "digest")
 """What a digest covers, in this order."""
@@ -48,7 +48,7 @@ def encode(event: Event, about: int | None = None) -> Row:
         The place of the decision that an outcome belongs to.
     """
     row: Row = dict.fromkeys(CONTENT)
-    row["kind"] = codec.KINDS[type(event)]
+    row["kind"] = codec.EVENT_KINDS[type(event)]
     if isinstance(event, Decided):
         row["id"], row["hash"] = _text("id", event.id), hashed(event.id)
         row["time"] = float(event.time)

@@ -21,7 +21,7 @@ from projbandits.ledger.forking import renewed
 Work = TypeVar("Work")
 Outcome = TypeVar("Outcome")
 
-MOST = 1024
+MOST_TOGETHER = 1024
 """How many pieces of work go into one transaction at most."""
 
 PAUSE = 0.0005
@@ -132,7 +132,7 @@ def _serve(queue: SimpleQueue[_Waiting | None], run: weakref.WeakMethod[Any], pa
     while True:
         batch = [queue.get()]
         _await_others(queue, pauses)
-        while len(batch) < MOST and batch[-1] is not None:
+        while len(batch) < MOST_TOGETHER and batch[-1] is not None:
             try:
                 batch.append(queue.get_nowait())
             except Empty:

@@ -21,7 +21,7 @@ from projbandits.ledger.statements import command
 
 Answer = TypeVar("Answer")
 
-PATIENCE = 30.0
+LOCK_PATIENCE = 30.0
 """For how many seconds a transaction waits for the one of another process."""
 
 RECONNECTING = 10.0
@@ -70,7 +70,7 @@ class Database:
                 self.url,
                 poolclass=sa.pool.NullPool,
                 isolation_level="AUTOCOMMIT",  # the transactions are ours
-                connect_args={"timeout": PATIENCE, "check_same_thread": False},
+                connect_args={"timeout": LOCK_PATIENCE, "check_same_thread": False},
             )
             sa.event.listen(engine, "connect", _prepare_sqlite)
             return engine
@@ -202,7 +202,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
 def _prepare_postgresql(connection: Any, _: Any) -> None:
     """Wait for the disk at each commit, whatever the server's default; not for ever for a lock."""
     cursor = connection.cursor()
-    cursor.execute(f"SET lock_timeout = {int(1000 * PATIENCE)}")
+    cursor.execute(f"SET lock_timeout = {int(1000 * LOCK_PATIENCE)}")
     if cursor.execute("SHOW synchronous_commit").fetchone() == ("off",):
         cursor.execute("SET synchronous_commit = on")
 
@@ -224,7 +224,7 @@ def _of_sqlite(error: Any, path: str) -> Exception | None:
         sqlite3.SQLITE_FULL: "make room on its disk, then call again; nothing was changed",
         sqlite3.SQLITE_CANTOPEN: "create its folder, or let this user read and write it",
         sqlite3.SQLITE_IOERR: "see to its disk, then call again with the same id",
-        sqlite3.SQLITE_BUSY: f"another process kept it for {PATIENCE:.0f} s; call again",
+        sqlite3.SQLITE_BUSY: f"another process kept it for {LOCK_PATIENCE:.0f} s; call again",
         sqlite3.SQLITE_LOCKED: "another connection keeps it; call again",
     }
     return Unavailable(f"{path}: {said}: {remedies[code]}") if code in remedies else None

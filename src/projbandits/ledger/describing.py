@@ -20,7 +20,7 @@ from projbandits import strategies
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.strategies import LinearStrategy
 
-PLAIN = (int, float, str, bool, type(None))
+PLAIN_VALUES = (int, float, str, bool, type(None))
 
 
 def _concrete(module: Any, base: type) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def _concrete(module: Any, base: type) -> dict[str, Any]:
 KNOWN: Mapping[str, type[LinearStrategy]] = _concrete(strategies, LinearStrategy)
 """The strategies that a ledger may name."""
 
-SETS: Mapping[str, type[DecisionSet]] = {
+KNOWN_SETS: Mapping[str, type[DecisionSet]] = {
     name: kind for name, kind in _concrete(sets, DecisionSet).items() if kind is not FiniteArms
 }
 """The infinite sets of arms that a ledger may name."""
@@ -55,7 +55,7 @@ def strategy_fields(strategy: LinearStrategy) -> dict[str, Any] | None:
     if KNOWN.get(name) is not type(strategy):
         return None
     fields = {f.name: getattr(strategy, f.name) for f in dataclasses.fields(strategy)}
-    if not all(isinstance(value, PLAIN) for value in fields.values()):
+    if not all(isinstance(value, PLAIN_VALUES) for value in fields.values()):
         return None
     return {"class": name, "fields": fields}
 
@@ -94,7 +94,7 @@ def set_text(arms: DecisionSet) -> str | None:
     '{"class": "Ball", "d": 1, "radius": 5.0, "center": [0.0], "tie": [5.0]}'
     """
     name = type(arms).__name__
-    if SETS.get(name) is not type(arms):
+    if KNOWN_SETS.get(name) is not type(arms):
         return None
     fields: dict[str, Any] = {"class": name}
     for parameter in inspect.signature(type(arms)).parameters:
@@ -106,9 +106,9 @@ def set_text(arms: DecisionSet) -> str | None:
 def set_of(text: str) -> DecisionSet:
     """Return the set that `set_text` described; raise ValueError if there is none."""
     fields = json.loads(text)
-    if not isinstance(fields, dict) or fields.get("class") not in SETS:
-        raise ValueError(f"a set of arms must be one of {[*SETS]}, got {text[:60]!r}")
-    kind = SETS[fields.pop("class")]
+    if not isinstance(fields, dict) or fields.get("class") not in KNOWN_SETS:
+        raise ValueError(f"a set of arms must be one of {[*KNOWN_SETS]}, got {text[:60]!r}")
+    kind = KNOWN_SETS[fields.pop("class")]
     if {*fields} != {*inspect.signature(kind).parameters}:
         raise ValueError(f"a {kind.__name__} has other parameters, got {[*fields]}")
     if kind is sets.Polytope and not len(fields["A_eq"]):

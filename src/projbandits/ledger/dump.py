@@ -18,7 +18,7 @@ from projbandits.ledger.protocol import Ledger
 SNAPSHOT, EARLY, EVENT, REMEMBERED, LOG = range(5)
 """The sections: snapshots, what is kept of dropped events, events, old outcomes, logs."""
 
-HEAD = struct.Struct("<BQBHI")
+EVENT_HEAD = struct.Struct("<BQBHI")
 NO_ID = 0xFFFF
 
 
@@ -34,7 +34,7 @@ class Part(NamedTuple):
         kind, id, body = self.record
         name = b"" if id is None else id.encode()
         length = NO_ID if id is None else len(name)
-        head = HEAD.pack(self.section, self.position, kind, length, len(body))
+        head = EVENT_HEAD.pack(self.section, self.position, kind, length, len(body))
         return b"".join((head, name, body))
 
 
@@ -103,10 +103,10 @@ def unpacked(content: memoryview) -> Iterator[Part]:
     at = 0
     while at < len(content):
         try:
-            section, position, kind, name, length = HEAD.unpack_from(content, at)
+            section, position, kind, name, length = EVENT_HEAD.unpack_from(content, at)
         except struct.error as error:
             raise ValueError("it ends too early") from error
-        at += HEAD.size
+        at += EVENT_HEAD.size
         id = None
         if name != NO_ID:
             id = bytes(content[at : at + name]).decode()

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-LONGEST = 10.0
+LONGEST_WAIT = 10.0
 """For how many seconds a fork waits at most."""
 
 
@@ -62,7 +62,7 @@ class Gate:
     def shut(self) -> None:
         """Let nobody in, and wait until everybody else is out."""
         self._shut = True
-        until, me = time.monotonic() + LONGEST, threading.get_ident()
+        until, me = time.monotonic() + LONGEST_WAIT, threading.get_ident()
         while any(who != me for who in [*self._inside.values()]) and time.monotonic() < until:
             time.sleep(0.0005)
         if self._close is not None and not self._inside:

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from projbandits.ledger.catalogue import Catalogue
-from projbandits.ledger.codec import KINDS, Record, decode, encode
+from projbandits.ledger.codec import EVENT_KINDS, Record, decode, encode
 from projbandits.ledger.forking import renewed
 from projbandits.ledger.happened import (
     OUTCOMES,
@@ -27,7 +27,7 @@ from projbandits.ledger.happened import (
 )
 from projbandits.ledger.index import GONE, Index
 from projbandits.ledger.protocol import (
-    CHUNK,
+    EVENTS_AT_ONCE,
     Behind,
     Conflict,
     Entry,
@@ -163,7 +163,7 @@ class MemoryLedger:
         stored = events[position - base - 1]
         event = stored.event if isinstance(stored, Entry) else stored
         if isinstance(event, tuple):
-            event = decode(Record(KINDS[Decided], *event))
+            event = decode(Record(EVENT_KINDS[Decided], *event))
         assert isinstance(event, Decided)
         return event
 
@@ -171,7 +171,7 @@ class MemoryLedger:
         if isinstance(stored, Entry):
             return stored
         if isinstance(stored, tuple):
-            return Entry(position, decode(Record(KINDS[Decided], *stored)))
+            return Entry(position, decode(Record(EVENT_KINDS[Decided], *stored)))
         if not isinstance(stored, OUTCOMES):
             return Entry(position, stored)
         arm, place, label = self._index.outcome_arm(stored.id)
@@ -179,7 +179,7 @@ class MemoryLedger:
         return Entry(position, stored, arm, place, label)
 
     def read(
-        self, after: int = 0, upto: int | None = None, chunk: int = CHUNK
+        self, after: int = 0, upto: int | None = None, chunk: int = EVENTS_AT_ONCE
     ) -> Iterator[list[Entry]]:
         """Yield the events after a position, in order."""
         end = self.last() if upto is None else min(upto, self.last())
@@ -213,7 +213,7 @@ class MemoryLedger:
             held = self._up_to_date().about(id)
         return None if held is None or held.arm is GONE else held
 
-    def decisions(self, after: int = 0, chunk: int = CHUNK) -> Iterator[list[Held]]:
+    def decisions(self, after: int = 0, chunk: int = EVENTS_AT_ONCE) -> Iterator[list[Held]]:
         """Yield the decisions that are kept after a position, in order."""
         base, _ = self._kept
         with self._lock:

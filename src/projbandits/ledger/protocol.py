@@ -23,7 +23,7 @@ from projbandits.ledger.happened import (
     Withdrawn,
 )
 
-CHUNK = 4096
+EVENTS_AT_ONCE = 4096
 """How many events are read at a time."""
 
 EXPIRED = "expired"
@@ -176,7 +176,7 @@ class Ledger(Protocol):
         ...
 
     def read(
-        self, after: int = 0, upto: int | None = None, chunk: int = CHUNK
+        self, after: int = 0, upto: int | None = None, chunk: int = EVENTS_AT_ONCE
     ) -> Iterator[list[Entry]]:
         """Yield the events after a position, in order, not all at once."""
         ...
@@ -193,7 +193,7 @@ class Ledger(Protocol):
         """Return a decision and what became of it."""
         ...
 
-    def decisions(self, after: int = 0, chunk: int = CHUNK) -> Iterator[list[Held]]:
+    def decisions(self, after: int = 0, chunk: int = EVENTS_AT_ONCE) -> Iterator[list[Held]]:
         """Yield the decisions after a position, in order, not all at once."""
         ...
 

@@ -66,13 +66,13 @@ def new_id() -> str:
     try:
         chance = _chances.pop()
     except IndexError:
-        drawn = os.urandom(10 * DRAWN).hex()
+        drawn = os.urandom(10 * DRAWN_AT_ONCE).hex()
         _chances.extend(drawn[i : i + 20] for i in range(20, len(drawn), 20))
         chance = drawn[:20]
     return f"{time.time_ns() // 1_000_000:012x}{chance}"
 
 
-DRAWN = 256
+DRAWN_AT_ONCE = 256
 """For how many ids randomness is drawn at a time, which takes longer than all the rest."""
 
 _chances: list[str] = []

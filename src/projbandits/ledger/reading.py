@@ -18,7 +18,7 @@ from projbandits.ledger.connecting import damaged
 from projbandits.ledger.happened import Decided, Event, Offered, Outcome, Rows
 from projbandits.ledger.packing import unpack_at, unpack_many
 from projbandits.ledger.protocol import Entry, Held, settled
-from projbandits.ledger.schema import MOST, events, hashed, is_offered, ledgers, place
+from projbandits.ledger.schema import MOST_EVENTS, events, hashed, is_offered, ledgers, place
 from projbandits.ledger.statements import Statement
 
 Arms = Callable[[int], Array]
@@ -170,7 +170,7 @@ class Reader:
 
     def pending(self, after: int, most: int) -> list[Held]:
         """Return the next decisions after a position that have no outcome."""
-        ends = {"first": self.start + after + 1, "last": self.start + MOST - 1}
+        ends = {"first": self.start + after + 1, "last": self.start + MOST_EVENTS - 1}
         return self._settled(self._sure(OPEN, **ends, most=most), [])
 
     def keyed(self, keys: Collection[str]) -> dict[tuple[int, str], Event]:
@@ -181,7 +181,9 @@ class Reader:
     def offered(self, after: int) -> list[tuple[int, Offered]]:
         """Return the rows that the catalogue got after a position."""
         found = list[tuple[int, Offered]]()
-        for row in self._sure(OFFERS, first=self.start + after + 1, last=self.start + MOST - 1):
+        for row in self._sure(
+            OFFERS, first=self.start + after + 1, last=self.start + MOST_EVENTS - 1
+        ):
             event = columns.decode(row[:SIZE])
             assert isinstance(event, Offered)
             found.append((row.place - self.start, event))
@@ -202,12 +204,12 @@ class Reader:
         """Return the rows of this ledger that have one of these ids."""
         hashes = sorted(map(hashed, ids))
         rows = self._among(ONE_ID, _ids, hashes)
-        return [row for row in rows if row.place // MOST == self.ledger and row.id in ids]
+        return [row for row in rows if row.place // MOST_EVENTS == self.ledger and row.id in ids]
 
     def _sure(self, statement: Any, **values: Any) -> Sequence[Any]:
         rows = self._rows(statement, **values)
         for row in rows:
-            position = row.place % MOST
+            position = row.place % MOST_EVENTS
             if row.before is None and position > 1:
                 raise self._gap(position - 1)
             if columns.digest(list(row[:SIZE]), row.before if position > 1 else 0) != row.digest:

@@ -12,12 +12,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from projbandits.ledger.codec import KINDS
+from projbandits.ledger.codec import EVENT_KINDS
 from projbandits.ledger.connecting import Database
 from projbandits.ledger.failures import WrongVersion
 from projbandits.ledger.happened import Offered
 
-MOST = 2**40
+MOST_EVENTS = 2**40
 """How many events a ledger may have."""
 
 VERSION = 1
@@ -74,7 +74,7 @@ events = sa.Table(
     sa.Column("body", sa.LargeBinary),  # what else happened, by the codec
 )
 
-is_offered = events.c.kind == sa.literal_column(str(KINDS[Offered]))
+is_offered = events.c.kind == sa.literal_column(str(EVENT_KINDS[Offered]))
 """Written out, because a condition on a parameter would not find the index below."""
 
 
@@ -104,11 +104,11 @@ def place(ledger: int, position: int) -> int:
 
     Examples
     --------
-    >>> from projbandits.ledger.schema import MOST, place
-    >>> place(3, 7) - 3 * MOST
+    >>> from projbandits.ledger.schema import MOST_EVENTS, place
+    >>> place(3, 7) - 3 * MOST_EVENTS
     7
     """
-    return ledger * MOST + position
+    return ledger * MOST_EVENTS + position
 
 
 def hashed(id: str) -> int:

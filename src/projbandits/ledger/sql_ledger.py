@@ -14,11 +14,11 @@ from projbandits._checks import Array
 from projbandits.ledger.appending import Head, Written
 from projbandits.ledger.arms_seen import ArmsSeen
 from projbandits.ledger.catalogue import Catalogue
-from projbandits.ledger.codec import KINDS
+from projbandits.ledger.codec import EVENT_KINDS
 from projbandits.ledger.connecting import Answer, Database, damaged
 from projbandits.ledger.forking import renewed
 from projbandits.ledger.happened import Described, Event
-from projbandits.ledger.protocol import CHUNK, Behind, Entry, Held, Snapshot
+from projbandits.ledger.protocol import EVENTS_AT_ONCE, Behind, Entry, Held, Snapshot
 from projbandits.ledger.reading import Reader
 from projbandits.ledger.snapshots import find_snapshot
 
@@ -100,7 +100,7 @@ class SqlLedger:
         return head.last
 
     def read(
-        self, after: int = 0, upto: int | None = None, chunk: int = CHUNK
+        self, after: int = 0, upto: int | None = None, chunk: int = EVENTS_AT_ONCE
     ) -> Iterator[list[Entry]]:
         """Yield the events after a position, in order, a chunk at a time."""
         if upto is None or upto > self._seen.last:
@@ -117,14 +117,14 @@ class SqlLedger:
 
     def described(self, key: str) -> str | None:
         """Return the infinite set of arms with this key, as JSON."""
-        found = self._ask(lambda reader: reader.keyed([key])).get((KINDS[Described], key))
+        found = self._ask(lambda reader: reader.keyed([key])).get((EVENT_KINDS[Described], key))
         return found.arms if isinstance(found, Described) else None
 
     def held(self, id: str) -> Held | None:
         """Return a decision and what became of it."""
         return self._ask(lambda reader: reader.held([id])).get(id)
 
-    def decisions(self, after: int = 0, chunk: int = CHUNK) -> Iterator[list[Held]]:
+    def decisions(self, after: int = 0, chunk: int = EVENTS_AT_ONCE) -> Iterator[list[Held]]:
         """Yield the decisions after a position, in order, a chunk at a time."""
         last = self.last()
         for first in range(after + 1, last + 1, chunk):
@@ -138,7 +138,7 @@ class SqlLedger:
         after = self._first_open
         first = True
         while True:
-            found = self._ask(partial(Reader.pending, after=after, most=CHUNK))
+            found = self._ask(partial(Reader.pending, after=after, most=EVENTS_AT_ONCE))
             if not found:
                 return
             if first:
@@ -195,7 +195,7 @@ class SqlLedger:
         missing = [p for p in range(first, last + 1) if p not in found]
         if missing:
             # More than was asked for: whoever goes through a ledger event by event comes next.
-            end = max(missing[-1], min(missing[0] + CHUNK - 1, self._seen.last))
+            end = max(missing[-1], min(missing[0] + EVENTS_AT_ONCE - 1, self._seen.last))
             read = self._ask(partial(Reader.entries, first=missing[0], last=end))
             self._ahead = missing[0], read
             found |= {entry.position: entry for entry in read}

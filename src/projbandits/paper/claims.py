@@ -22,41 +22,41 @@ from projbandits.paper.settings import (
     GENTRY_1,
     GENTRY_C,
     PRINTED,
-    STILL,
-    WINE,
-    WINE_READINGS,
+    READINGS_OF_WINE,
+    STILL_WINES,
+    WINES,
     A,
     B,
     C,
 )
-from projbandits.paper.verdicts import BEYOND, Claim
+from projbandits.paper.verdicts import BEYOND_THE_PAPER, Claim
 
 LONG_1 = e.LONG.strategies[1]
-SOURCES = {A: "Fig. 2", B: "Fig. 3", C: "Fig. 4", WINE: "Fig. 5"}
+FIGURE_SOURCES = {A: "Fig. 2", B: "Fig. 3", C: "Fig. 4", WINES: "Fig. 5"}
 
 CLAIMS = (
     *(
         Claim(
             name=f"best-{s.name}",
             text=f"GENTRY has less regret than every benchmark {s.where}.",
-            source=SOURCES[s],
+            source=FIGURE_SOURCES[s],
             experiments=s.experiments,
             readings=less(s),
             figures=(f"fig-{s.name}", f"fig-alpha-{s.name}"),
             remark="The paper tunes alpha for each strategy, but prints no alpha for the wines. "
             "With those of settings a and b UE explores too little there."
-            if s is WINE
+            if s is WINES
             else "",
         )
-        for s in (A, B, C, WINE)
+        for s in (A, B, C, WINES)
     ),
     Claim(
         name="tie-c",
         text="The order in setting c does not depend on the arm that is played while theta-hat is "
         "0: it is the same if that is x = 0.",
         source="left open by the paper",
-        experiments=STILL.experiments,
-        readings=less(STILL),
+        experiments=STILL_WINES.experiments,
+        readings=less(STILL_WINES),
         figures=("fig-tie",),
     ),
     Claim(
@@ -64,8 +64,8 @@ CLAIMS = (
         text="The order on the wines does not depend on whether noise is added to the ratings or "
         "the features are scaled.",
         source="left open by the paper",
-        experiments=tuple(x for s in WINE_READINGS for x in s.experiments),
-        readings=less(*WINE_READINGS),
+        experiments=tuple(x for s in READINGS_OF_WINE for x in s.experiments),
+        readings=less(*READINGS_OF_WINE),
         figures=("fig-wine-readings",),
         remark="In their own units the features run from 0.001 to 440. A ridge of 1 then holds "
         "back only the small ones, the widths of UE are wide along just those, and it goes on "
@@ -86,7 +86,7 @@ CLAIMS = (
     Claim(
         name="basis",
         text="GENTRY with D_k by pivoted QR has less regret than with the first k arms.",
-        source=BEYOND,
+        source=BEYOND_THE_PAPER,
         experiments=(*A.experiments, *B.experiments),
         readings=less(A, B, others=[FIRST]),
         figures=("fig-basis", "fig-alpha-a", "fig-b", "fig-alpha-b"),
@@ -110,7 +110,7 @@ CLAIMS = (
         Claim(
             name=f"linear-{s.name}",
             text=f"CURSE, REGRET and UE have linearly growing regret {s.where}.",
-            source=SOURCES[s],
+            source=FIGURE_SOURCES[s],
             experiments=(s.given,),
             readings=alone(linear(s.given, *s.benchmarks)),
             figures=(f"fig-{s.name}",),
@@ -121,7 +121,7 @@ CLAIMS = (
         Claim(
             name=f"sublinear-{s.name}",
             text=f"GENTRY's regret is sublinear at this horizon {s.where}.",
-            source=SOURCES[s],
+            source=FIGURE_SOURCES[s],
             experiments=(s.given,),
             readings=alone(sublinear(s.given, s.own)),
             figures=(f"fig-{s.name}",),
@@ -133,7 +133,7 @@ CLAIMS = (
             name=f"found-{s.name}",
             text="GENTRY finds the best arm in most trials and leads the others by a wide margin "
             f"{s.where}.",
-            source=SOURCES[s],
+            source=FIGURE_SOURCES[s],
             experiments=(s.given,),
             readings=alone(finds_best(s.given, GENTRY_1, *FINITE_BENCHMARKS)),
             figures=(f"fig-{s.name}",),
@@ -159,7 +159,7 @@ CLAIMS = (
     Claim(
         name="long-run",
         text="GENTRY's mean regret at alpha 1 stays sublinear far beyond the paper's horizon.",
-        source=BEYOND,
+        source=BEYOND_THE_PAPER,
         experiments=(e.LONG,),
         readings=alone(grows(e.LONG, LONG_1, most=STEADY)),  # the start costs nothing by then
         figures=("fig-long",),
@@ -171,7 +171,7 @@ CLAIMS = (
         name="threshold",
         text="The alpha of 1 that the paper uses exceeds the threshold of Theorem 1 in most "
         "worlds of setting a.",
-        source=BEYOND,
+        source=BEYOND_THE_PAPER,
         experiments=(e.LONG,),
         readings=alone(exceeds_threshold(e.LONG, 1.0)),
         figures=("fig-long",),

@@ -8,7 +8,7 @@ from projbandits.paper import experiments as e
 from projbandits.paper import panels
 from projbandits.paper.experiments import Experiment
 from projbandits.paper.panels import Drawing
-from projbandits.paper.settings import WINE, WINE_READINGS, A, B, C
+from projbandits.paper.settings import READINGS_OF_WINE, WINES, A, B, C
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ SETTINGS = {
     "Setting a: 45 arms, U at random": A,
     "Setting b: 45 arms, U along the axes": B,
     "Setting c: the entropy ball": C,
-    "White wines": WINE,
+    "White wines": WINES,
 }
 
 FIGURES = {
@@ -111,18 +111,18 @@ FIGURES = {
     "fig-alpha-wine": Figure(
         title="White wines: regret against alpha, and each strategy at its best",
         caption="As in setting a; the paper prints no alphas for the wines.",
-        experiments=(WINE.sweep, WINE.tuned),
-        draw=panels.alphas(WINE),
+        experiments=(WINES.sweep, WINES.tuned),
+        draw=panels.alphas(WINES),
     ),
     "fig-wine-readings": Figure(
         title="White wines: the other readings",
         caption="Mean projection regret at the last step without noise, and with features in their "
         "own units.",
-        experiments=tuple(x for setting in WINE_READINGS for x in setting.experiments),
+        experiments=tuple(x for setting in READINGS_OF_WINE for x in setting.experiments),
         draw=panels.compared(
             {
-                "Standardised features, no noise": WINE_READINGS[0],
-                "Raw features, noise of 0.5": WINE_READINGS[1],
+                "Standardised features, no noise": READINGS_OF_WINE[0],
+                "Raw features, noise of 0.5": READINGS_OF_WINE[1],
             }
         ),
     ),

@@ -18,7 +18,7 @@ from projbandits._version import __version__
 from projbandits.results import Result
 
 MANIFEST = "reproduction.json"
-FORMAT = 2
+FOLDER_FORMAT = 2
 PACKAGES = ("numpy", "scipy", "numba", "pandas", "pyarrow", "matplotlib")
 
 
@@ -69,7 +69,11 @@ class Folder:
                 f"out has a file that cannot be read: {str(self._manifest)!r} {error}; delete it "
                 "and what is beside it, or choose another folder"
             ) from error
-        for name, value in {"format": FORMAT, "version": __version__, **self.settings}.items():
+        for name, value in {
+            "format": FOLDER_FORMAT,
+            "version": __version__,
+            **self.settings,
+        }.items():
             if found.get(name) != value:
                 raise ValueError(
                     f"out {str(self.path)!r} holds another run: its {name} is "
@@ -130,7 +134,7 @@ class Folder:
 
     def _write(self) -> None:
         content: dict[str, Any] = {
-            "format": FORMAT,
+            "format": FOLDER_FORMAT,
             "version": __version__,
             **self.settings,
             "seconds": self.seconds,

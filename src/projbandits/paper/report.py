@@ -15,7 +15,7 @@ from projbandits.paper.experiments import Experiment
 from projbandits.paper.figures import FIGURES
 from projbandits.paper.folder import Folder
 from projbandits.paper.verdicts import (
-    BEYOND,
+    BEYOND_THE_PAPER,
     FAILS,
     HOLDS,
     UNDECIDED,
@@ -117,7 +117,7 @@ def _claim(claim: Claim, verdict: Verdict, pictures: Pictures, folder: Folder) -
         f"<span class='text'>{escape(claim.text)}</span> "
         f"<span class='source'>{escape(claim.source)}</span>{readings}"
     )
-    where = claim.source if claim.source == BEYOND else f"In the paper: {claim.source}"
+    where = claim.source if claim.source == BEYOND_THE_PAPER else f"In the paper: {claim.source}"
     notes = [f"{where}. {verdict.why}".strip(), claim.remark]
     shown = "".join(
         f"<a href='#{name}'>{pictures.show(name, FIGURES[name].caption)}</a>"
@@ -212,7 +212,7 @@ def _linked(failed: Iterable[tuple[Claim, Reading]], *, beyond: bool) -> list[st
         + (f"With {escape(reading.name)}: {escape(reading.brief)}. " if reading.name else "")
         + escape(claim.remark)
         for claim, reading in failed
-        if (claim.source == BEYOND) == beyond
+        if (claim.source == BEYOND_THE_PAPER) == beyond
     ]
 
 

@@ -58,13 +58,13 @@ C = Setting(
     own=GENTRY_C,
     benchmarks=INFINITE_BENCHMARKS,
 )
-STILL = Setting(
+STILL_WINES = Setting(
     *("c, 0 at first", "in setting c", e.STILL_C, e.ALPHA_STILL, e.TUNED_STILL),
     own=GENTRY_C,
     benchmarks=INFINITE_BENCHMARKS,
 )
-WINE = Setting("wine", "on the wine data", e.WINE, e.ALPHA_WINE, e.TUNED_WINE, WINE_ALPHAS)
-WINE_READINGS = tuple(
+WINES = Setting("wine", "on the wine data", e.WINE, e.ALPHA_WINE, e.TUNED_WINE, WINE_ALPHAS)
+READINGS_OF_WINE = tuple(
     Setting(name, "on the wine data", given, sweep, tuned, WINE_ALPHAS)
     for name, given, sweep, tuned in zip(
         ("without noise", "raw features"),

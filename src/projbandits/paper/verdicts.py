@@ -12,7 +12,7 @@ from projbandits.results import Result
 from projbandits.statistics import Estimate
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
-BEYOND = "not in the paper"
+BEYOND_THE_PAPER = "not in the paper"
 """The source of a claim that is ours."""
 
 Results = Mapping[str, Result]

@@ -16,7 +16,7 @@ from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.problems.noise import Noise
 from projbandits.subspace import Subspace
 
-NOTHING = 1e-12
+NO_GAP = 1e-12
 """If P_U theta is below this, relative to theta, it is round-off and theta lies outside of U."""
 
 
@@ -75,7 +75,7 @@ class World:
                 raise ValueError("theta and returns, rewards exclude each other, got both")
             object.__setattr__(self, "theta", real_vector("theta", self.theta, self.arms.d))
             wanted = self.subspace.matrix @ self._theta
-            if np.abs(wanted).max() <= NOTHING * np.abs(self._theta).max():
+            if np.abs(wanted).max() <= NO_GAP * np.abs(self._theta).max():
                 raise ValueError(
                     "theta must have a part in the subspace (Assumption 1), got one with P_U theta "
                     "= 0, where every arm is best: give theta such a part, or pass returns and "

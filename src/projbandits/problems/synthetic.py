@@ -14,7 +14,7 @@ from projbandits.problems.base import World
 from projbandits.problems.noise import Noise, as_noise
 from projbandits.subspace import Subspace
 
-SUBSPACES = ("random", "coordinates")
+SUBSPACE_KINDS = ("random", "coordinates")
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def random_arms(
     (FiniteArms(45 arms, d=10), Subspace(dim=5, ambient=10))
     """
     d = integer("d", d, least=1)
-    one_of("subspace", subspace, SUBSPACES)
+    one_of("subspace", subspace, SUBSPACE_KINDS)
     u = integer("u", u, least=1, most=d)
     return RandomArms(d, integer("arms", arms, least=d), u, as_noise(noise), subspace)
 
@@ -136,7 +136,7 @@ def entropy_ball(
     EntropyBall(d=4, bound=5.0)
     """
     d = integer("d", d, least=1)
-    one_of("subspace", subspace, SUBSPACES)
+    one_of("subspace", subspace, SUBSPACE_KINDS)
     u = integer("u", u, least=1, most=d)
     ball = EntropyBall(d, bound, tie=tie)
     given = None if tie is None else tuple(ball.tie.tolist())
@@ -168,7 +168,7 @@ def random_theta(
     """
     if not isinstance(arms, DecisionSet):
         raise TypeError(f"arms must be a DecisionSet, such as pb.Ball(4), got {arms!r}")
-    one_of("subspace", subspace, SUBSPACES)
+    one_of("subspace", subspace, SUBSPACE_KINDS)
     return RandomTheta(arms, integer("u", u, least=1, most=arms.d), as_noise(noise), subspace)
 
 

@@ -32,8 +32,8 @@ FEATURES = (
     "alcohol",
 )
 RATING = "quality"
-COUNTS = {3: 20, 4: 163, 5: 1457, 6: 2198, 7: 880, 8: 175, 9: 5}
-COLUMNS = (*FEATURES, "constant", "protected")
+RATING_COUNTS = {3: 20, 4: 163, 5: 1457, 6: 2198, 7: 880, 8: 175, 9: 5}
+WINE_COLUMNS = (*FEATURES, "constant", "protected")
 CORRUPTION = 4.0
 USED = (4, 8)
 
@@ -70,7 +70,7 @@ class Wine:
         rewards = ratings[drawn]
         return World(
             FiniteArms(X),
-            Subspace.without("protected", columns=COLUMNS),
+            Subspace.without("protected", columns=WINE_COLUMNS),
             self.noise,
             returns=rewards - CORRUPTION * protected,
             rewards=rewards,
@@ -108,9 +108,9 @@ def wine(
     if scale is not None:
         one_of("scale", scale, ("standard",))
     resolved = None if path is None else str(path)
-    made = Wine(resolved, integer("arms", arms, least=len(COLUMNS)), as_noise(noise), scale)
+    made = Wine(resolved, integer("arms", arms, least=len(WINE_COLUMNS)), as_noise(noise), scale)
     _, ratings = _wines(resolved, scale, made.checksum)
-    integer("arms", arms, least=len(COLUMNS), most=len(ratings))
+    integer("arms", arms, least=len(WINE_COLUMNS), most=len(ratings))
     return made
 
 
@@ -170,9 +170,9 @@ def _numbers(content: bytes, file: Path) -> Array:
     data = data[:, [names.index(name) for name in expected]]
     ratings, counts = np.unique(data[:, -1], return_counts=True)
     found = {float(r): int(n) for r, n in zip(ratings, counts, strict=True)}
-    if found != COUNTS:
+    if found != RATING_COUNTS:
         raise ValueError(
-            f"path must hold the 4,898 white wines, rated as {COUNTS}; {str(file)!r} has "
+            f"path must hold the 4,898 white wines, rated as {RATING_COUNTS}; {str(file)!r} has "
             f"{len(data)}, rated as {found}"
         )
     return np.asarray(data, dtype=np.float64)

@@ -72,7 +72,7 @@ class Arrays:
     @cached_property
     def truth(self) -> FiniteWorld:
         """What the kernels know of the world."""
-        from projbandits.simulation.kernels.common import NOISES
+        from projbandits.simulation.kernels.common import NOISE_CODES
 
         world = self.world
         assert world.arm_returns is not None
@@ -82,7 +82,7 @@ class Arrays:
             world.best_reward - world.arm_rewards,
             world.best_return - world.arm_returns,
             np.ascontiguousarray(world.is_best),
-            NOISES[type(world.noise)],
+            NOISE_CODES[type(world.noise)],
             world.noise.scale,
         )
 

@@ -16,10 +16,10 @@ from projbandits.problems import Jump, OfferedWorld, Wander, World
 from projbandits.simulation.arrays import Arrays, ConvexWorld
 from projbandits.strategies import CompiledRule, LinearStrategy, Strategy
 from projbandits.strategies.effects import RATIOS, Effects
-from projbandits.strategies.information import DRAWS
+from projbandits.strategies.information import BELIEF_DRAWS
 from projbandits.strategies.rule import overridden
 
-LARGEST = 1e8
+LARGEST_SQUARE = 1e8
 """How many times a squared arm may exceed the ridge: V^-1 magnifies round-off by that much."""
 DRIFTS = (type(None), Jump, Wander)
 LEARNING = ("init", "update", "learnt", "aim")
@@ -53,13 +53,13 @@ def why_not(world: World, strategy: Strategy) -> str | None:
 
 def why_not_here(world: World, strategy: LinearStrategy) -> str | None:
     """Return why it cannot serve this world, though it may serve others of the problem, or None."""
-    from projbandits.simulation.kernels.common import NOISES
+    from projbandits.simulation.kernels.common import NOISE_CODES
     from projbandits.simulation.kernels.support import REGIONS
 
     if not (world.steady or isinstance(world, OfferedWorld)):
         return "the world changes from step to step"
-    if type(world.noise) not in NOISES:
-        known = ", ".join(kind.__name__ for kind in NOISES)
+    if type(world.noise) not in NOISE_CODES:
+        known = ", ".join(kind.__name__ for kind in NOISE_CODES)
         return f"it knows the noises {known}, not {world.noise!r}"
     drift = world.truth.drift if isinstance(world, OfferedWorld) else None
     if type(drift) not in DRIFTS:
@@ -68,7 +68,7 @@ def why_not_here(world: World, strategy: LinearStrategy) -> str | None:
         return f"it has no compiled support points for {type(world.arms).__name__}"
     if isinstance(world.arms, Polytope) and world.arms.start is None:
         return "the polytope's constraints contradict one another within round-off"
-    if world.arms.longest**2 > LARGEST * strategy.ridge:
+    if world.arms.longest**2 > LARGEST_SQUARE * strategy.ridge:
         return (
             f"arms as long as {world.arms.longest:.3g} would cost it accuracy with a ridge of "
             f"{strategy.ridge:g}: scale the features"
@@ -201,13 +201,13 @@ def _convex(world: World, strategy: LinearStrategy, rule: CompiledRule) -> tuple
         rule.parameters,
         rule.plan,
         world.seen,
-        1 + DRAWS + arms.rank if rule.inside else 0,
+        1 + BELIEF_DRAWS + arms.rank if rule.inside else 0,
     )
     return view, np.empty((4, arms.d)), learns_whole, aims_whole
 
 
 def _convex_world(world: World) -> ConvexWorld:
-    from projbandits.simulation.kernels.common import NOISES
+    from projbandits.simulation.kernels.common import NOISE_CODES
 
     assert world.theta is not None
     return ConvexWorld(
@@ -215,6 +215,6 @@ def _convex_world(world: World) -> ConvexWorld:
         world.subspace.project(world.theta),
         world.best_return,
         world.best_reward,
-        NOISES[type(world.noise)],
+        NOISE_CODES[type(world.noise)],
         world.noise.scale,
     )

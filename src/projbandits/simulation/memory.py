@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from projbandits.simulation.records import MOST_ARMS
+from projbandits.simulation.records import MOST_PULLED_ARMS
 from projbandits.simulation.request import Spec
 
 NUMBER = 8
@@ -12,7 +12,7 @@ RECORD = 1000
 """About what one strategy in one trial takes beside its curves: small arrays and their owners."""
 CURVES = 6
 """Three curves, while they are gathered both by trial and in one array."""
-COUNTS = 2
+PULLS_COPIES = 2
 """The pulls of each arm, gathered in the same way."""
 STEP = {"reference": 48, "compiled": NUMBER, "events": 0}
 """What an engine keeps of each step of a trial: its costs, or the value of a schedule."""
@@ -30,8 +30,8 @@ def check_memory(spec: Spec, arms: float) -> None:
     """
     present = physical()
     records = spec.trials * len(spec.strategies)
-    pulls = arms if arms <= MOST_ARMS else 0
-    needed = records * (RECORD + CURVES * NUMBER * len(spec.steps) + COUNTS * NUMBER * pulls)
+    pulls = arms if arms <= MOST_PULLED_ARMS else 0
+    needed = records * (RECORD + CURVES * NUMBER * len(spec.steps) + PULLS_COPIES * NUMBER * pulls)
     if needed > present:
         raise ValueError(
             f"trials must be fewer: the results of {spec.trials:,} would take "

@@ -86,7 +86,7 @@ def _begin(world: OfferedWorld, strategy: LinearStrategy, rule: CompiledRule) ->
 
 def _items(world: OfferedWorld) -> Any:
     """Return the catalogue as the kernel takes it, before the first step."""
-    from projbandits.simulation.kernels.common import NOISES
+    from projbandits.simulation.kernels.common import NOISE_CODES
     from projbandits.simulation.kernels.offers_loop import Items
 
     truth = world.truth
@@ -99,6 +99,6 @@ def _items(world: OfferedWorld) -> Any:
         np.ones(1 + truth.context),
         truth.drift.every if isinstance(truth.drift, Jump) else 0,
         truth.drift.rate if isinstance(truth.drift, Wander) else 0.0,
-        NOISES[type(world.noise)],
+        NOISE_CODES[type(world.noise)],
         world.noise.scale,
     )

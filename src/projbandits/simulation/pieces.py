@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from projbandits.simulation.records import Records
 from projbandits.simulation.request import Spec
 
-CHUNK = 16
+TRIALS_PER_CHUNK = 16
 """How many trials are run, and kept, together."""
 
 
@@ -72,8 +72,8 @@ class Pieces:
     def left(self) -> Iterator[Job]:
         """Yield what is missing: chunk by chunk, all strategies that lack the same trials."""
         first, last = self._trials.start, self._trials.stop
-        for start in range(first - first % CHUNK, last, CHUNK):
-            chunk = range(max(start, first), min(start + CHUNK, last))
+        for start in range(first - first % TRIALS_PER_CHUNK, last, TRIALS_PER_CHUNK):
+            chunk = range(max(start, first), min(start + TRIALS_PER_CHUNK, last))
             missing = ~self._there[:, chunk.start - first : chunk.stop - first]
             changes = (missing[:, 1:] != missing[:, :-1]).any(axis=0)
             ends = [0, *(1 + np.flatnonzero(changes)).tolist(), len(chunk)]

@@ -13,7 +13,7 @@ from projbandits._checks import Array
 from projbandits._joined import Pulls, join_pulls
 from projbandits.results import FOUND_BEST_SHARE, FOUND_BEST_WINDOW
 
-MOST_ARMS = 10_000
+MOST_PULLED_ARMS = 10_000
 """With more arms than this, how often each was played is not kept: most were never played."""
 ABSENT = -1
 """The pulls of an arm that a trial does not have, or of which they are not kept.
@@ -117,7 +117,7 @@ class Questions:
         regret, return_regret = (np.ascontiguousarray(answers[:, i, self._at[:-1]]) for i in (0, 1))
         if pulls is None:
             return Records(regret, return_regret, None, None, None)
-        kept = pulls if pulls.shape[1] <= MOST_ARMS else pulls[:, :0]
+        kept = pulls if pulls.shape[1] <= MOST_PULLED_ARMS else pulls[:, :0]
         if not steady:
             return Records(regret, return_regret, None, None, kept)
         plays = np.concatenate([np.zeros((len(answers), 1)), answers[:, 2]], axis=1)

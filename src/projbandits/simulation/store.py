@@ -33,7 +33,7 @@ from projbandits.simulation.progress import Bar
 from projbandits.simulation.records import Records
 from projbandits.simulation.request import Spec
 
-FORMAT = 4
+STORE_FORMAT = 4
 ARRAYS = ("regret", "return_regret", "best_share")
 PART = re.compile(r"part-(\d{9,})-(\d{9,})-[0-9a-f]{8}\.parquet")
 """The name of a part: its first trial, its last, and a digest of its strategies."""
@@ -63,7 +63,7 @@ class Store:
         except UnknownIdentityError as error:
             raise ValueError(f"store could not recognise this simulation later: {error}") from error
         self._common: Said = {
-            "format": FORMAT,
+            "format": STORE_FORMAT,
             "version": __version__,
             "problem": repr(spec.problem),
             "horizon": spec.horizon,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 
-HEAD = "Parameters\n----------\n"
+PARAMETERS_HEADING = "Parameters\n----------\n"
 
 
 def with_inherited_parameters(kind: type) -> str | None:
@@ -23,14 +23,14 @@ def with_inherited_parameters(kind: type) -> str | None:
     for parent in kind.__mro__[1:]:
         for name, entry in _parts(parent.__doc__ or "")[1].items():
             entries.setdefault(name, entry)
-    shown = HEAD + "".join(entries.values()) if entries else ""
+    shown = PARAMETERS_HEADING + "".join(entries.values()) if entries else ""
     return "\n\n".join(part.strip() for part in (before, shown, after) if part)
 
 
 def _parts(doc: str) -> tuple[str, dict[str, str], str]:
     """Return the text before the parameters, the parameters by name, and the text after them."""
     doc = inspect.cleandoc(doc)
-    before, found, rest = doc.partition(HEAD)
+    before, found, rest = doc.partition(PARAMETERS_HEADING)
     if not found:
         before, examples, after = doc.partition("Examples\n--------\n")
         return before, {}, examples + after

@@ -21,9 +21,9 @@ from projbandits.subspace import Subspace
 
 FINER = 2.0
 """How many times smaller the largest deviation is after each further phase."""
-PATIENCE = 0.1
+WORTH_PLAYING = 0.1
 """A phase is played if it costs at most this share of what settling at once may cost."""
-FIRST = 2
+FIRST_PULLS = 2
 """How many pulls the first phase has for each dimension of span(D)."""
 SLIGHT = 1e-6
 """A phase's least squares have this penalty, times the square of the longest arm: none to speak of,
@@ -163,7 +163,7 @@ class ProjectedElimination(Believing):
         X = arms.vectors
         F: Array = np.einsum("ij,jk->ik", X, subspace.matrix)
         everyone = np.ones(len(X))
-        design = designed(X, F - F[0], everyone, _penalty(arms), 0.0, FIRST * arms.rank)
+        design = designed(X, F - F[0], everyone, _penalty(arms), 0.0, FIRST_PULLS * arms.rank)
         gram, told = self.ridge * np.eye(arms.d), np.zeros(arms.d)
         ends = 1 + int(design.pulls.sum())
         unknown = np.full(len(X), math.inf)
@@ -201,7 +201,7 @@ class ProjectedElimination(Believing):
         target = design.width / FINER
         beyond = (F - F[leader]) * active[:, None]
         costs = np.maximum(bounds, sigma * target)
-        limit = PATIENCE * left * bounds[leader]
+        limit = WORTH_PLAYING * left * bounds[leader]
         penalty = SLIGHT * float(np.einsum("ij,ij->i", X, X).max())
         following = phase.design
         ends = state.step
@@ -230,7 +230,7 @@ class ProjectedElimination(Believing):
         """Return the kernel that chooses as `select` does; its plan is room for a phase."""
         if not isinstance(arms, FiniteArms):
             return None
-        first = float(FIRST * arms.rank)
+        first = float(FIRST_PULLS * arms.rank)
         parameters = [self.noise or 0.0, self.ridge, self.horizon, first, _penalty(arms)]
         d = arms.d
         room = np.zeros((ROWS + 2 * d, max(arms.size, d, SCALARS)))

@@ -21,7 +21,7 @@ from projbandits.strategies.base import Choice, LinearStrategy, State
 from projbandits.strategies.belief import Moments
 from projbandits.strategies.rule import CompiledRule
 
-DRAWS = 16
+BELIEF_DRAWS = 16
 """How many draws of the belief propose a point of a convex set at each step."""
 TURNS = 64
 """The draws' normal numbers repeat after this many steps."""
@@ -97,8 +97,8 @@ class Believing(LinearStrategy):
         """
         if isinstance(arms, FiniteArms) and not arms.vast:
             return Candidates(arms.vectors, range(arms.size))
-        start = state.step % TURNS * DRAWS
-        normals = normal_table(arms.d)[start : start + DRAWS]
+        start = state.step % TURNS * BELIEF_DRAWS
+        normals = normal_table(arms.d)[start : start + BELIEF_DRAWS]
         directions = self.belief(state).directions(normals)
         if isinstance(arms, FiniteArms):
             rows = [*dict.fromkeys([*arms.best_rows(directions), *arms.basis_rows()])]
@@ -183,4 +183,4 @@ def first_largest(values: Array) -> int:
 @lru_cache(maxsize=16)
 def normal_table(d: int) -> Array:
     """Return the normal numbers of the draws, one row per draw."""
-    return np.random.default_rng(0).standard_normal((TURNS * DRAWS, d))
+    return np.random.default_rng(0).standard_normal((TURNS * BELIEF_DRAWS, d))

@@ -16,13 +16,13 @@ from projbandits._linalg import pivots
 from projbandits.arms import FiniteArms
 from projbandits.problems import World
 
-TOLERANCE = 1e-5
+CERTIFIED = 1e-5
 """The relative distance between the value and its lower bound at which the search ends."""
 STEPS = 200
 """How many Newton steps are taken at most; about forty are usual."""
 CENTRAL, FASTER = 0.03, 30.0
 """When Newton expects to fall by less than the first, the weight of the cost grows by the other."""
-DEPENDENT = 1e-9
+DIRECTIONS_DEPENDENT = 1e-9
 """What is left of a vector below this share of the longest is round-off."""
 
 
@@ -77,10 +77,10 @@ def asymptotic_constant(world: World) -> AsymptoticConstant:
     leads = (F[best] - F[best][0]) @ B
     scale = max(float(np.abs(F).max()), np.finfo(np.float64).tiny)
     pulls = np.zeros(len(X))
-    if np.abs(leads).max(initial=0.0) > DEPENDENT * scale and world.noise.scale > 0:
+    if np.abs(leads).max(initial=0.0) > DIRECTIONS_DEPENDENT * scale and world.noise.scale > 0:
         return AsymptoticConstant(math.inf, math.inf, pulls)
     beyond = (F[~best] - F[best][0]) @ B
-    told = np.abs(beyond).max(axis=1, initial=0.0) <= DEPENDENT * scale
+    told = np.abs(beyond).max(axis=1, initial=0.0) <= DIRECTIONS_DEPENDENT * scale
     W = beyond[~told] / gaps[~told, None]
     if len(W) == 0 or world.noise.scale == 0:
         return AsymptoticConstant(0.0, 0.0, pulls)
@@ -102,7 +102,7 @@ def _left(X: Array, known: Array) -> Array:
         for i in order[:d]:
             v = rest[i] - seen @ (seen.T @ rest[i])
             v -= seen @ (seen.T @ v)
-            if (length := float(np.linalg.norm(v))) > DEPENDENT * size:
+            if (length := float(np.linalg.norm(v))) > DIRECTIONS_DEPENDENT * size:
                 seen = np.column_stack([seen, v / length])
         if rows is known:
             count = seen.shape[1]
@@ -129,7 +129,7 @@ def _cheapest(Z: Array, W: Array) -> tuple[Array, float]:
         lower = max(lower, told / float(pushed.max()))
         if (total := float(costs.sum() * squares.max())) < upper:
             upper, kept = total, costs * squares.max()
-        if upper - lower <= TOLERANCE * upper:
+        if upper - lower <= CERTIFIED * upper:
             break
         gradient = (weight - pushed) * costs - 1
         hessian = 2 * H * ((G / slack) @ G.T) + (G2 / slack**2) @ G2.T
@@ -150,7 +150,7 @@ def _cheapest(Z: Array, W: Array) -> tuple[Array, float]:
             if length < 1e-9:
                 return kept * size, lower * size
         costs = moved
-        if falls < CENTRAL and terms > 0.1 * TOLERANCE * upper * weight:
+        if falls < CENTRAL and terms > 0.1 * CERTIFIED * upper * weight:
             weight *= FASTER
     return kept * size, lower * size
 

@@ -5,7 +5,7 @@ import pytest
 
 from projbandits.problems import Bernoulli, Gaussian, Noise, Uniform
 from projbandits.simulation.kernels import common
-from projbandits.simulation.kernels.common import LANES, NOISES
+from projbandits.simulation.kernels.common import LANES, NOISE_CODES
 from tests.kernels import opened
 
 argmax, direction, move = opened(common.argmax), opened(common.direction), opened(common.move)
@@ -48,5 +48,5 @@ def test_products_are_those_of_a_matrix_and_a_vector(d: int) -> None:
 def test_what_is_observed_is_what_the_noise_draws(noise: Noise) -> None:
     one, other = (np.random.default_rng(3) for _ in range(2))
     for mean in np.random.default_rng(4).normal(size=200):
-        seen = observe(NOISES[type(noise)], mean, noise.scale, one)
+        seen = observe(NOISE_CODES[type(noise)], mean, noise.scale, one)
         assert seen == pytest.approx(noise.observe(mean, other), rel=1e-12)

@@ -38,7 +38,7 @@ def test_the_kernel_polynomial_is_the_expected_improvement() -> None:
 
 
 def test_the_kernel_exponential_is_the_exponential() -> None:
-    for x in [*np.linspace(0, 700, 2001), 0.5 * improvement.BEYOND**2, math.log(2) / 2]:
+    for x in [*np.linspace(0, 700, 2001), 0.5 * improvement.SURE_BEYOND**2, math.log(2) / 2]:
         assert falling(x) == pytest.approx(math.exp(-x), rel=1e-15)
 
 

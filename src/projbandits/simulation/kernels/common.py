@@ -16,19 +16,19 @@ from projbandits.simulation.kernels import cache
 from projbandits.simulation.kernels.parts import Part
 
 PACKAGE = Path(__file__).parents[2]
-PARTS = (
+KERNEL_FILES = (
     "ridge.py",
     "problems/offers.py",
     "simulation/arrays.py",
     "simulation/kernels/*.py",
     "strategies/*.py",
 )
-SOURCES = [file for part in PARTS for file in sorted(PACKAGE.glob(part))]
-DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:12]
+KERNEL_SOURCES = [file for part in KERNEL_FILES for file in sorted(PACKAGE.glob(part))]
+DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in KERNEL_SOURCES)).hexdigest()[:12]
 """A digest of the kernels' sources, constants from elsewhere included; see `bind`."""
 
 GAUSSIAN, UNIFORM, BERNOULLI = 0, 1, 2
-NOISES: dict[type, int] = {Gaussian: GAUSSIAN, Uniform: UNIFORM, Bernoulli: BERNOULLI}
+NOISE_CODES: dict[type, int] = {Gaussian: GAUSSIAN, Uniform: UNIFORM, Bernoulli: BERNOULLI}
 """The kinds of noise that `observe` knows."""
 
 LANES = 8

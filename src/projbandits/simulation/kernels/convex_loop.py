@@ -28,7 +28,7 @@ from projbandits.simulation.kernels.posterior import (
 )
 from projbandits.simulation.kernels.support import Region, support
 from projbandits.simulation.kernels.tally import START, count
-from projbandits.strategies.information import DRAWS, TURNS
+from projbandits.strategies.information import BELIEF_DRAWS, TURNS
 from projbandits.subspace import Subspace
 
 
@@ -210,16 +210,16 @@ def propose(t, view):  # type: ignore[no-untyped-def]
     z, drawn, x = room.rows[0], room.rows[1], room.rows[2]
     root(view.inverse, room.matrix)
     sigma = sigma_of(t, view, view.own)
-    start = t % TURNS * DRAWS - 1
+    start = t % TURNS * BELIEF_DRAWS - 1
     for i in range(view.scores.size):
         if i == 0:
             support(view.region, view.aim, x)
-        elif i <= DRAWS:
+        elif i <= BELIEF_DRAWS:
             copy(view.plan[start + i], z)
             spread(view.theta, sigma, room.matrix, z, drawn)
             products(view.projection, drawn, z)
             support(view.region, z, x)
         else:
-            copy(view.basis[i - 1 - DRAWS], x)
+            copy(view.basis[i - 1 - BELIEF_DRAWS], x)
         copy(x, view.candidates[i])
     _believe(view)

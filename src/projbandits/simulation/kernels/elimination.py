@@ -11,7 +11,7 @@ import math
 from projbandits.simulation.kernels.common import bind, inlined, inner
 from projbandits.simulation.kernels.finite_loop import finite_steps
 from projbandits.simulation.kernels.posterior import sigma_of
-from projbandits.strategies.elimination import FINER, PATIENCE, ROWS
+from projbandits.strategies.elimination import FINER, ROWS, WORTH_PLAYING
 from projbandits.strategies.information import TIE
 
 BEGINS, ENDS, LEADER, WIDTH, COST = range(5)
@@ -192,7 +192,7 @@ def change(t, plan, X, F, theta, scores, parameters, sigma):  # type: ignore[no-
         if rivals == 1 or left <= 0.0:
             return
         target = numbers[WIDTH] / FINER
-        most_pulls, most_cost = left, PATIENCE * left * plan[BOUNDS, int(numbers[LEADER])]
+        most_pulls, most_cost = left, WORTH_PLAYING * left * plan[BOUNDS, int(numbers[LEADER])]
         least = sigma * target
     numbers[BEGINS], numbers[ENDS] = t, t
     count = design(plan, X, F, penalty, least, target, most_pulls, most_cost)

@@ -13,11 +13,11 @@ from projbandits.simulation.kernels.posterior import RATIO, compare, quadratic, 
 from projbandits.strategies.improvement import SURE
 from projbandits.strategies.information import TIE
 
-NEGLIGIBLE = 80.0
+FAR_BELOW = 80.0
 """With u^2 this far above the least, a density is below 1e-17 of the largest: mere rounding."""
-BEYOND = SURE + 0.4
+SURE_BEYOND = SURE + 0.4
 """What stands for an arm that is sure to be worse, if finite numbers are needed."""
-ROUNDING = 1.5 * 2.0**52
+TO_INTEGER = 1.5 * 2.0**52
 LOG2_E = 1.4426950408889634
 LOG_2_HIGH, LOG_2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 """log 2 in two parts: the product of a small integer with the first is exact."""
@@ -73,9 +73,9 @@ def promise(h, sigma, room):  # type: ignore[no-untyped-def]
     for j in range(gaps.size):
         deviations[j] *= sigma
         behind = gaps[j] / deviations[j]
-        u[j] = behind if behind < BEYOND else BEYOND  # also if it is 0 / 0
+        u[j] = behind if behind < SURE_BEYOND else SURE_BEYOND  # also if it is 0 / 0
     least = lowest(u)
-    farthest = math.sqrt(min(least * least + NEGLIGIBLE, SURE * SURE))
+    farthest = math.sqrt(min(least * least + FAR_BELOW, SURE * SURE))
     for j in range(gaps.size):
         density = falling(0.5 * u[j] * u[j])
         density = density if u[j] <= farthest else 0.0
@@ -96,8 +96,8 @@ def falling(x):  # type: ignore[no-untyped-def]
     1.5 * 2^52, a float's last digit is worth 1: so k is in the last bits, to be moved to those of
     the exponent.
     """
-    shifted = ROUNDING - x * LOG2_E
-    k = shifted - ROUNDING
+    shifted = TO_INTEGER - x * LOG2_E
+    k = shifted - TO_INTEGER
     r = (-x - k * LOG_2_HIGH) - k * LOG_2_LOW
     s = 1.0 / 479001600.0
     s = ((s * r + 1.0 / 39916800.0) * r + 1.0 / 3628800.0) * r + 1.0 / 362880.0

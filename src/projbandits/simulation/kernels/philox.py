@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from projbandits._checks import Array
 from projbandits.simulation.kernels.common import inner
 
-BLOCK = 4
+PHILOX_BLOCK = 4
 FIRST, SECOND = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
 FIRST_STEP, SECOND_STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
 LOW, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -38,8 +38,8 @@ def begin(key, trial, purpose):  # type: ignore[no-untyped-def]
     words = np.zeros(7, np.uint64)
     words[2], words[3] = trial, purpose
     words[4], words[5] = key[0], key[1]
-    words[6] = BLOCK
-    return Stream(words, np.empty(BLOCK))
+    words[6] = PHILOX_BLOCK
+    return Stream(words, np.empty(PHILOX_BLOCK))
 
 
 @inner
@@ -76,7 +76,7 @@ def refill(stream):  # type: ignore[no-untyped-def]
 @inner
 def uniform(stream):  # type: ignore[no-untyped-def]
     """Return the next number of a stream of uniforms in [0, 1)."""
-    if stream.words[6] == BLOCK:
+    if stream.words[6] == PHILOX_BLOCK:
         refill(stream)
     stream.words[6] += np.uint64(1)
     return stream.values[stream.words[6] - np.uint64(1)]
@@ -85,9 +85,9 @@ def uniform(stream):  # type: ignore[no-untyped-def]
 @inner
 def normal(stream):  # type: ignore[no-untyped-def]
     """Return the next number of a stream of standard normals."""
-    if stream.words[6] == BLOCK:
+    if stream.words[6] == PHILOX_BLOCK:
         refill(stream)
-        for i in range(0, BLOCK, 2):
+        for i in range(0, PHILOX_BLOCK, 2):
             radius = math.sqrt(-2.0 * math.log(1.0 - stream.values[i]))
             angle = 2.0 * math.pi * stream.values[i + 1]
             stream.values[i] = radius * math.cos(angle)

@@ -15,7 +15,7 @@ from projbandits._checks import Array
 from projbandits.simulation.kernels.bridges import NEGLIGIBLE
 from projbandits.simulation.kernels.common import inlined
 
-TINY = 1e-300
+SMALLEST = 1e-300
 
 
 class Radius(NamedTuple):
@@ -171,7 +171,7 @@ def distances(block, ahead, relative, turn, width0, width1):  # type: ignore[no-
 
     The line is the chord of B_j, lowered by as much as B_j may bend below it.
     """
-    scaled = 1.0 / max(width0 * block.v0, TINY)
+    scaled = 1.0 / max(width0 * block.v0, SMALLEST)
     bent = min(turn * scaled * (turn * scaled) * scaled, width0 * block.steepest)
     bend = block.radius_bend * width1 + block.width_bend * bent
     y0 = block.v0 * (ahead + block.r0 * (block.leads0 - width0)) - relative * block.S - bend
