@@ -42,7 +42,7 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint
+test: lint docs
 	MPLBACKEND=agg $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 docs: setup
