@@ -17,6 +17,7 @@ from projbandits._html import (
     details,
     facts,
     number,
+    percent,
     some,
     table,
     text,
@@ -137,9 +138,14 @@ def audit(of: Audit) -> str:
         [text(question), text(getattr(of, question).verdict)]
         for question in ("scores", "choices", "leak", "exposure")
     ]
-    return card(
-        "Audit", f"<b>{text(of.verdict)}</b>", said, table(("question", "answer"), answers, set())
-    )
+    asked = table(("question", "answer"), answers, set())
+    names = ["attribute", "group", "offered", "best guess", "explored", "chosen"]
+    rows = [
+        [percent(value) if isinstance(value, float) else text(value) for value in row]
+        for row in of.exposure.table[names].head(MANY).itertuples(index=False)
+    ]
+    shares = table(names, rows, {2, 3, 4, 5}) if rows else ""
+    return card("Audit", f"<b>{text(of.verdict)}</b>", said, asked, shares)
 
 
 def result(of: Result) -> str:

@@ -85,14 +85,15 @@ def test_items_without_attributes_are_counted() -> None:
     decider, table = catalogued()
     audit = decider.audit(attributes=table.iloc[:150])
     assert 0.2 < audit.exposure.unmatched < 0.3
-    assert any("attributes are unknown of 25 %" in said for said in audit.warnings)
+    share = f"{100 * audit.exposure.unmatched:.0f} %"
+    assert any(f"attributes are unknown of {share}" in said for said in audit.warnings)
     assert audit.exposure.table.query("attribute == 'maker'")["chosen"].sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
     ("attributes", "says"),
     [
-        (pd.DataFrame({"maker": ["a"]}), "attributes must have"),
+        (pd.DataFrame({"maker": ["a"]}, index=["nobody"]), "attributes must have labels of items"),
         (pd.DataFrame(np.ones((1, 3)), columns=["a", "b", "race"]), "that is no feature"),
         (pd.DataFrame(np.ones((1, 4)), columns=["a", "b", "race", "z"]), "got none of them"),
     ],

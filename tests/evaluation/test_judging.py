@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits.evaluation import pieces
+from projbandits.evaluation import log_pieces as pieces
 from projbandits.evaluation.estimates import NAMES, ON_MODEL
 from projbandits.evaluation.grouping import FOLDS
 from tests import naive

@@ -21,6 +21,11 @@ from projbandits.arms import FiniteArms
 SMALL = 0.05
 """In units of the root of the penalty: a column with smaller entries is held back."""
 
+CHANCE = 3
+"""How many offers must agree that a column is small, unless it is ten times as small: what is a
+product with a viewer's column is small at once for all arms when the viewer's number happens to be.
+"""
+
 ROWS = 256
 """How many arms are looked at together."""
 
@@ -44,6 +49,8 @@ class Looked:
 
     def __init__(self) -> None:
         self._small = set[int]()
+        self._looks = 0
+        self._largest: Array | None = None
         self._levels = False
         self._rows: Array | None = None
 
@@ -65,7 +72,12 @@ class Looked:
         counts = there.sum(axis=0)
         with np.errstate(over="ignore"):
             sizes = np.sqrt((X * X).sum(axis=0) / np.maximum(counts, 1))
-        for j in np.flatnonzero((counts > 0) & (sizes < SMALL * math.sqrt(penalty))).tolist():
+        self._looks += 1
+        if self._largest is not None and len(self._largest) == len(sizes):
+            sizes = np.maximum(sizes, self._largest)
+        self._largest = sizes
+        bound = SMALL * math.sqrt(penalty) * (1.0 if self._looks >= CHANCE else 0.1)
+        for j in np.flatnonzero((sizes > 0) & (sizes < bound)).tolist():
             if j in self._small:
                 continue
             name = repr(str(columns[j])) if columns else j

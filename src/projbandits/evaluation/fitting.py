@@ -17,8 +17,8 @@ import numpy as np
 from scipy.linalg.lapack import dgeqrf
 
 from projbandits._checks import Array
-from projbandits.evaluation.pieces import Piece
-from projbandits.evaluation.schema import Chunk, Schema, finite
+from projbandits.evaluation.log_pieces import Piece
+from projbandits.evaluation.log_schema import Chunk, Schema, finite
 from projbandits.evaluation.spreading import Progress, spread
 from projbandits.ridge import Ridge
 from projbandits.subspace import Subspace

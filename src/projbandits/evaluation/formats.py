@@ -12,7 +12,7 @@ import numpy as np
 
 from projbandits._checks import Array, short
 from projbandits.evaluation.ledger_log import ChunkPiece
-from projbandits.evaluation.schema import SUM, Chunk
+from projbandits.evaluation.log_schema import SUM, Chunk
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ import numpy as np
 
 from projbandits._checks import Array
 from projbandits.evaluation.fitting import fold, merged
-from projbandits.evaluation.schema import SUM, Chunk
+from projbandits.evaluation.log_schema import SUM, Chunk
 
 FOLDS = 5
 """A row is judged by a model of the other folds; row t is in fold t modulo this."""

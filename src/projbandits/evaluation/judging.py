@@ -31,9 +31,9 @@ from projbandits.evaluation.lackoffit import (
     unknown,
 )
 from projbandits.evaluation.log import Log, chunks_of
+from projbandits.evaluation.log_schema import Schema
 from projbandits.evaluation.moments import OUTSIDE, PARTS, SIDES, Cells, Moments, Setting, moments
 from projbandits.evaluation.policies import Chances, Policy, as_policy
-from projbandits.evaluation.schema import Schema
 from projbandits.evaluation.spreading import Progress, spread
 from projbandits.subspace import Subspace
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from projbandits._checks import Array
 from projbandits.deciding.accounted import Accounted
+from projbandits.evaluation.log_schema import Chunk
 from projbandits.evaluation.logged import NO_OUTCOMES, lacking
-from projbandits.evaluation.schema import Chunk
 from projbandits.ledger.protocol import Held, Ledger
 
 ROWS = 8192

@@ -17,8 +17,8 @@ from projbandits.deciding.offers import match
 from projbandits.evaluation.fitting import Fit, fit
 from projbandits.evaluation.formats import VowpalRows, open_bandit
 from projbandits.evaluation.ledger_log import ledger_rows
-from projbandits.evaluation.pieces import source
-from projbandits.evaluation.schema import Catalogue, Chunk, Schema
+from projbandits.evaluation.log_pieces import source
+from projbandits.evaluation.log_schema import Catalogue, Chunk, Schema
 from projbandits.evaluation.spreading import Progress
 from projbandits.ridge import Ridge
 from projbandits.subspace import Subspace

@@ -16,8 +16,8 @@ import numpy as np
 from projbandits._checks import Array
 from projbandits.evaluation.estimates import turned
 from projbandits.evaluation.grouping import FOLDS, Sums
+from projbandits.evaluation.log_schema import Chunk, Ints
 from projbandits.evaluation.policies import Chances
-from projbandits.evaluation.schema import Chunk, Ints
 
 PARTS = ("linear", "linear_doubly", "plain", "weight", "clipped", "doubly")
 OUTSIDE = 1e-6

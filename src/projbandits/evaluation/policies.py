@@ -13,7 +13,7 @@ from projbandits.deciding.accounted import Accounted
 from projbandits.deciding.eligibility import check_suits
 from projbandits.deciding.offers import Offer, match
 from projbandits.deciding.probabilities import probabilities
-from projbandits.evaluation.schema import SUM, Chunk
+from projbandits.evaluation.log_schema import SUM, Chunk
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
 

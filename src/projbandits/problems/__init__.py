@@ -4,7 +4,7 @@ from projbandits.problems.base import Problem, World
 from projbandits.problems.estimated import EstimatedSubspace, estimated_subspace
 from projbandits.problems.instance import Instance, instance
 from projbandits.problems.noise import Bernoulli, Gaussian, Noise, Uniform
-from projbandits.problems.offers import Drift, Jump, OfferedWorld, Offers, Wander, offers
+from projbandits.problems.on_offer import Drift, Jump, OfferedWorld, Offers, Wander, offers
 from projbandits.problems.synthetic import (
     EntropyBallWorlds,
     RandomArms,

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 from projbandits._checks import short
 from projbandits.deciding import Decider, Decision
 from projbandits.ledger.protocol import Unknown
-from projbandits.service import answers, parquet
 from projbandits.service import item_tables as items
+from projbandits.service import parquet, replies
 from projbandits.service.bodies import Ask, Body, Make, Outcome, Tell, Withdraw
 from projbandits.service.hub import Hub
 from projbandits.service.item_tables import FORMATS
@@ -144,7 +144,7 @@ def ask(call: Call) -> Answer:
             error.args = ("items" + str(error)[4:],)
         raise
     call.counted["decisions"] = len(decisions)
-    said = [answers.decision(made) for made in decisions]
+    said = [replies.decision(made) for made in decisions]
     return Answer(said[0] if sent.count == 1 else {"decisions": said})
 
 
@@ -259,7 +259,7 @@ def one_decision(call: Call) -> Answer:
     held = decider._ledger.held(id)
     if held is None:
         raise Unknown(f"id {short(id)} is unknown: no decision of {call.name!r} has it")
-    return Answer(answers.account(held, decider.explain(id)))
+    return Answer(replies.account(held, decider.explain(id)))
 
 
 def audit(call: Call) -> Answer:
@@ -274,7 +274,7 @@ def audit_page(call: Call) -> Answer:
 
 def belief(call: Call) -> Answer:
     """Return what a decider believes."""
-    return Answer(answers.belief(call.decider))
+    return Answer(replies.belief(call.decider))
 
 
 def log(call: Call) -> Answer:

@@ -20,7 +20,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from projbandits.arms import FiniteArms
 from projbandits.deciding import Decider
-from projbandits.service import answers
+from projbandits.service import replies
 from projbandits.service.overview import Overview
 from projbandits.service.refusals import Refused
 from projbandits.service.server import COOKIE, HEADERS, Server, check_origin
@@ -172,9 +172,9 @@ class Pages:
             "items": items,
             **seen.numbers(),
             **exploring(decider, seen),
-            "coefficients": answers.belief(decider)["coefficients"][:100],
+            "coefficients": replies.belief(decider)["coefficients"][:100],
         }
-        found: dict[str, Any] = answers.plain(said)
+        found: dict[str, Any] = replies.plain(said)
         return found
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
-from projbandits.problems.offers import SPREAD
+from projbandits.problems.on_offer import SPREAD
 from projbandits.simulation.kernels.common import (
     argmax,
     direction,

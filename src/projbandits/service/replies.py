@@ -25,7 +25,7 @@ def plain(value: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from projbandits.service.answers import plain
+    >>> from projbandits.service.replies import plain
     >>> plain({"x": np.float64("nan"), "y": np.array([1, 2]), "z": True})
     {'x': None, 'y': [1, 2], 'z': True}
     """

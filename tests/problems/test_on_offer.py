@@ -9,7 +9,7 @@ import pytest
 
 import projbandits as pb
 from projbandits.problems import Bernoulli, Jump, OfferedWorld, Wander
-from projbandits.problems.offers import Step
+from projbandits.problems.on_offer import Step
 from projbandits.testing import check_problem
 
 
