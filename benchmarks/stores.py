@@ -1,7 +1,7 @@
 """Measure deciders on databases, as ratios in one run: `python -m benchmarks.stores`.
 
 Every ask and every tell is durable when it returns. Optuna's ask and tell on SQLite is measured
-beside them, call by call in turn, so that both meet the same disk and the same neighbours.
+beside them, ten calls of each in turn, so that both meet the same disk and the same neighbours.
 """
 
 from __future__ import annotations
@@ -77,17 +77,17 @@ def _optuna(folder: Path) -> Callable[[], None]:
     return pair
 
 
-def against_optuna(rounds: int = 40, seconds: float = 4.0) -> None:
+def against_optuna(rounds: int = 100, seconds: float = 4.0) -> None:
     """Print ask + tell on SQLite for one caller and for 64, beside Optuna's."""
     with _folder() as folder:
         theirs, decider = _optuna(folder), _decider(f"sqlite:///{folder}/films.db")
         rng = np.random.default_rng(0)
         times: dict[str, list[float]] = {"theirs": [], "ours": []}
-        for _ in range(rounds):
-            for name, call in (("theirs", theirs), ("ours", lambda: _pair(decider, rng))):
-                start = time.perf_counter()
-                call()
-                times[name].append(time.perf_counter() - start)
+        calls = {"theirs": theirs, "ours": lambda: _pair(decider, rng)}
+        for name in [name for _ in range(rounds // 10) for name in calls for _ in range(10)]:
+            start = time.perf_counter()
+            calls[name]()
+            times[name].append(time.perf_counter() - start)
         many = [_callers(decider, 64, seconds / 2) for _ in range(2)]
         for _ in range(rounds // 2):
             start = time.perf_counter()
