@@ -138,3 +138,21 @@ def _played(decider: pb.Decider, rng: np.random.Generator, steps: int, theta: An
         decision = decider.ask(_films(rng))
         decider.tell(decision.id, float(decision.arm @ theta + 0.3 * rng.normal()))
     return decider
+
+
+def levels(steps: int = 200, *, leaky: bool) -> pb.Decider:
+    """Genre goes with age and is worth nothing; beside a constant no level is told by itself."""
+    rng = np.random.default_rng(0)
+    items = pd.DataFrame({"q": rng.normal(size=24), "genre": rng.choice(["d", "n", "s"], 24)})
+    items["age"] = items["genre"].map({"d": 1.0, "n": 0.0, "s": -1.0}) + 0.5 * rng.normal(size=24)
+    worth = (0.3 * items["q"] + items["age"]).to_numpy()
+    features = pb.Features(numeric=["q", "age"], categorical=["genre"], protected=["age"])
+    decider = pb.Decider(pb.GENTRY(), features=features.fit(items), seed=0, log=True)
+    if leaky:  # its ages were filled with their mean
+        history = pd.concat([items.assign(age=0.0)] * 60)
+        decider.learn(history, np.tile(worth, 60) + 0.5 * rng.normal(size=len(history)))
+    for _ in range(steps):
+        decision = decider.ask(items.iloc[rng.permutation(24)[:8]])
+        mean = worth[int(decision.label or 0)]
+        decider.tell(decision.id, float(mean + 0.5 * rng.normal()))
+    return decider

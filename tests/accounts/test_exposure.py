@@ -81,6 +81,13 @@ def test_attributes_that_the_decider_never_saw_are_matched_by_features() -> None
     assert (apart.query("segment == 'x'")["decisions"] == 75).all()
 
 
+def test_several_attributes_are_looked_at_together() -> None:
+    decider, table = catalogued()
+    table = table.assign(year=np.arange(len(table)) % 7)
+    shown = decider.audit(attributes=table.iloc[:150]).exposure.table["attribute"]
+    assert {"maker", "year"} <= {*shown}
+
+
 def test_items_without_attributes_are_counted() -> None:
     decider, table = catalogued()
     audit = decider.audit(attributes=table.iloc[:150])

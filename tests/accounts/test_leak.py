@@ -60,6 +60,26 @@ def test_what_the_outcomes_cannot_tell_is_not_told() -> None:
     assert "outcomes in the log are too few" in audit.leak.verdict
 
 
+def test_contrasts_are_told_where_no_level_of_a_category_is() -> None:
+    # A constant and two levels that add up to it: only q and the levels' difference are told.
+    X = np.array([[1.0, 1.0, 0.0, 0.3], [1.0, 0.0, 1.0, -0.2], [1.0, 1.0, 0.0, 1.0]])
+    fit = Fit.of(Ridge.prior(4).update_many(X, np.ones(3)))
+    found = fit.told(np.eye(4))
+    span = np.linalg.qr(np.vstack([X]).T)[0]
+    np.testing.assert_allclose(found - (found @ span) @ span.T, 0.0, atol=1e-9)
+    assert len(found) == 3
+    assert fit.leaves_out(X.T @ X) < 1e-12
+    assert fit.leaves_out(np.diag([0.0, 1.0, 0.0, 0.0])) > 0.1
+
+
+def test_a_leak_into_the_levels_of_a_category_is_found() -> None:
+    leaky, honest = (fooled.levels(leaky=which).audit() for which in (True, False))
+    assert leaky.leak.table.loc[["genre=d", "genre=s"], "z"].isna().all()  # by themselves
+    assert leaky.leak.found is True
+    assert leaky.role is True
+    assert honest.leak.found is False
+
+
 def test_a_fit_does_not_depend_on_units() -> None:
     rng = np.random.default_rng(0)
     X, units = rng.normal(size=(50, 3)), np.array([1e-6, 1.0, 1e6])

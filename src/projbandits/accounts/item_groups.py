@@ -101,7 +101,8 @@ def read(
         )
     found = table.iloc[places].reset_index(drop=True)
     # Rows of items without attributes were taken from the end; they are known to be unknown.
-    return found.astype(object).where(places[:, None] >= 0, None).infer_objects()
+    known = np.repeat(places[:, None] >= 0, len(found.columns), axis=1)
+    return found.astype(object).where(known, None).infer_objects()
 
 
 def _frame(attributes: Any) -> pd.DataFrame:

@@ -38,6 +38,9 @@ from projbandits.subspace import Subspace
 if TYPE_CHECKING:
     import pandas as pd
 
+UNTOLD = 0.01
+"""If more than this share of what scores rest on cannot be told, nothing is said to be clear."""
+
 LEAST_FREE = 10
 """With fewer outcomes than this beyond the number of features, nothing can be told."""
 
@@ -102,6 +105,21 @@ class Fit(NamedTuple):
         root = right[kept].T / sizes[kept] / scale[:, None]
         return cls(root @ (left[:, kept].T @ z), root, right[kept].T, scale)
 
+    def told(self, basis: Array) -> Array:
+        """Return a basis, row by row, of those combinations of directions that it tells."""
+        turned = np.linalg.qr((basis / self.scale).T)[0]
+        outside = turned - self.span @ (self.span.T @ turned)
+        _, sizes, right = np.linalg.svd(outside, full_matrices=True)
+        unseen = np.zeros(len(right), dtype=bool)
+        unseen[: len(sizes)] = sizes > 1e-6
+        return (turned @ right[~unseen].T).T * self.scale
+
+    def leaves_out(self, spread: Array) -> float:
+        """Return the share of a variance, each column in units of its size, that it cannot tell."""
+        turned = spread / np.outer(self.scale, self.scale)
+        outside = turned - self.span @ (self.span.T @ turned)
+        return float(np.trace(outside) / max(np.trace(turned), np.finfo(np.float64).tiny))
+
     def tells(self, direction: Array) -> bool:
         """Tell whether <direction, theta> follows from what was observed."""
         turned = direction / self.scale
@@ -129,6 +147,13 @@ def leak(known: Known, log: Ridge, protected: Protected, spread: Array, total: f
     fit = Fit.of(log)
     free = log.n - fit.root.shape[1]
     told = np.array([free >= LEAST_FREE and fit.tells(b) for b in basis], dtype=bool)
+    if free >= LEAST_FREE and not told.all():
+        # Of a constant beside all levels of a category, say, no column is told, but contrasts are.
+        more = _contrasts(fit.told(basis), basis[told])
+        named = Subspace(np.eye(log.d), tuple(feature_names(known.columns, log.d)))
+        names += [named.describe(each) for each in more]
+        basis = np.vstack([basis, more])
+        told = np.append(told, np.ones(len(more), dtype=bool))
     believed = _kept(known)
     leaks = _moved(known, fit)
     sigma = abs(float(log.factor[-1, -1])) / np.sqrt(max(free, 1))
@@ -171,8 +196,19 @@ def leak(known: Known, log: Ridge, protected: Protected, spread: Array, total: f
     size, share = sized(effect, covariance, spread, total, beyond=bool(beyond.any()))
     alone = (basis[beyond].T @ along[beyond]) if beyond.any() else np.zeros(len(spread))
     material = float(alone @ spread @ alone) >= MATERIAL * total
-    found = bool(beyond.any() and material)
+    found: bool | None = bool(beyond.any() and material)
+    P = known.subspace.matrix
+    if not found and fit.leaves_out(P @ spread @ P) > UNTOLD:
+        found = None
     return Leak(found=found, size=size, share=share, **numbers)
+
+
+def _contrasts(told: Array, columns: Array) -> Array:
+    """Return an orthonormal basis of what is told beyond single columns, row by row."""
+    alone = np.linalg.qr(columns.T)[0] if len(columns) else np.zeros((told.shape[1], 0))
+    rest = told - (told @ alone) @ alone.T
+    _, sizes, right = np.linalg.svd(rest, full_matrices=False)
+    return np.asarray(right[sizes > 1e-9 * max(float(np.abs(told).max(initial=0.0)), 1e-300)])
 
 
 def _directions(
