@@ -83,7 +83,10 @@ def against_optuna(rounds: int = 100, seconds: float = 4.0) -> None:
         theirs, decider = _optuna(folder), _decider(f"sqlite:///{folder}/films.db")
         rng = np.random.default_rng(0)
         times: dict[str, list[float]] = {"theirs": [], "ours": []}
-        calls = {"theirs": theirs, "ours": lambda: _pair(decider, rng)}
+        calls: dict[str, Callable[[], None]] = {
+            "theirs": theirs,
+            "ours": lambda: _pair(decider, rng),
+        }
         for name in [name for _ in range(rounds // 10) for name in calls for _ in range(10)]:
             start = time.perf_counter()
             calls[name]()

@@ -112,7 +112,7 @@ class Fit(NamedTuple):
         _, sizes, right = np.linalg.svd(outside, full_matrices=True)
         unseen = np.zeros(len(right), dtype=bool)
         unseen[: len(sizes)] = sizes > 1e-6
-        return (turned @ right[~unseen].T).T * self.scale
+        return np.asarray((turned @ right[~unseen].T).T * self.scale)
 
     def leaves_out(self, spread: Array) -> float:
         """Return the share of a variance, each column in units of its size, that it cannot tell."""
