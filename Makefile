@@ -10,7 +10,7 @@ RELEASE = $(VENV)-release
 help:
 	@echo "make reproduce   set everything up, run the paper's evaluation, and write out/report.html"
 	@echo "make test        set everything up and run every check"
-	@echo "make docs        build the site in site/, every warning an error"
+	@echo "make docs        build the site in site/html, every warning an error"
 	@echo "make dist        build the wheel and the source archive in dist/"
 	@echo "make release     install the wheel into an empty environment, and use it there"
 	@echo "make oldest      run the tests with the oldest versions of everything that are allowed"
@@ -46,7 +46,7 @@ test: lint docs
 	MPLBACKEND=agg $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 docs: setup
-	$(BIN)/python -m sphinx -W --keep-going -q -j 2 docs site
+	$(BIN)/python -m sphinx -W --keep-going -q -j 2 docs site/html
 
 dist: setup
 	rm -rf dist
@@ -86,4 +86,4 @@ stability: setup
 	$(BIN)/python -m benchmarks.ridge_stability
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(RELEASE) out out-quick site dist docs/reference/generated docs/jupyter_execute benchmarks/out build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(RELEASE) out out-quick site dist docs/reference/generated benchmarks/out build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
