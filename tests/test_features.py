@@ -267,3 +267,19 @@ def test_a_context_may_be_declared_by_its_name_alone() -> None:
         pb.Features(numeric=["length"], context=["segment"]).fit(items)
     with pytest.raises(ValueError, match=r"nothing is declared of \['segment'\]"):
         pb.Features(numeric={"length": (1.0, 2.0)}, context=["segment"]).fit()
+
+
+@pytest.mark.parametrize(
+    ("declared", "table"),
+    [
+        ({"numeric": ["constant"]}, {"constant": [1.0, 2.0]}),
+        ({"numeric": ["g=x"], "categorical": ["g"]}, {"g=x": [1.0, 2.0], "g": ["x", "y"]}),
+        ({"categorical": {"g": [1, "1"]}}, {"g": [1, "1"]}),
+    ],
+)
+def test_names_that_clash_are_refused_when_they_are_made(
+    declared: dict[str, Any], table: dict[str, list[Any]]
+) -> None:
+    rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    with pytest.raises(ValueError, match=r"must have distinct names, got '.*' more than once"):
+        pb.Features(**declared).fit(rows)

@@ -6,6 +6,7 @@ import importlib
 import json
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -146,6 +147,13 @@ class Features:
             self.__dict__.pop(cached, None)
         if not self.names:
             raise ValueError("table must have a column that varies, got none")
+        twice = [name for name, times in Counter(self.names).items() if times > 1]
+        if twice:
+            del self.encodings_
+            raise ValueError(
+                f"features must have distinct names, got {twice[0]!r} more than once: rename that "
+                "column or level, declare the pair once, or pass constant=False"
+            )
         return self
 
     def _declared(self, columns: Columns | None) -> list[tuple[str, str, Any]]:
