@@ -68,7 +68,10 @@ def test_a_folder_that_holds_something_else_is_refused_and_stays_as_it_is(plan: 
     assert contents(thesis) == {"summary.csv": b"mine"}
 
 
-def test_an_edited_plan_with_the_same_label_is_another_one(plan: Path) -> None:
+def test_an_edited_plan_with_the_same_label_is_another_one(
+    plan: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(plan.parent)  # of a message with a long path the middle is left out
     text = """
 trials = 4
 horizon = 20
@@ -76,7 +79,7 @@ strategies = ["GENTRY"]
 problem = {name="random_theta", u=1, arms={name="FiniteArms", X=[[1, 0], [0, 2], [1, 1]]}}
 """
     plan.write_text(text)
-    out = plan.parent / "out"
+    out = Path("out")
     assert call("simulate", plan, "--out", out).exit_code == 0
     before = contents(out)
     plan.write_text(text.replace("[0, 2]", "[0, 20]"))
