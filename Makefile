@@ -42,7 +42,8 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint docs
+test: setup
+	@$(MAKE) --no-print-directory -j 2 lint docs  # each takes one core
 	MPLBACKEND=agg $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 docs: setup
