@@ -71,6 +71,16 @@ class Result:
         decision sets, in worlds of more than 10,000 arms, where it would take more memory than
         everything else, and in files from before it was kept. Where trials differ in their number
         of arms, those with fewer have zeros at the end.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> strategies = [pb.GENTRY(), pb.UE()]
+    >>> result = pb.simulate(pb.problems.random_arms(), strategies, trials=20, horizon=500)
+    >>> result.strategies, result.engines, result.regret.shape[:2]
+    (('GENTRY()', 'UE()'), ('events', 'events'), (2, 20))
+    >>> result.summary()["mean"].idxmin()
+    'GENTRY()'
     """
 
     strategies: tuple[str, ...]

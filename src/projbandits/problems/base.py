@@ -47,6 +47,15 @@ class World:
     arm_returns, arm_rewards : ndarray of shape (K,) or None
         The mean return and the projection reward of each of finitely many arms, as given or from
         theta.
+
+    Examples
+    --------
+    >>> import numpy as np, projbandits as pb
+    >>> arms, U = pb.FiniteArms(np.eye(2)), pb.Subspace.coordinates(keep=[0], d=2)
+    >>> noise = pb.problems.Gaussian(0.5)
+    >>> world = pb.problems.World(arms, U, noise, theta=np.array([1.0, 5.0]))
+    >>> world.arm_returns, world.arm_rewards, world.best_arm.index
+    (array([1., 5.]), array([1., 0.]), 0)
     """
 
     steady: ClassVar[bool] = True
@@ -181,7 +190,25 @@ def are_best(rewards: Array) -> NDArray[np.bool_]:
 
 @runtime_checkable
 class Problem(Protocol):
-    """A source of worlds. Its `repr` is its label."""
+    """A source of worlds. Its `repr` is its label.
+
+    Examples
+    --------
+    Any object with this method is one.
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np, projbandits as pb
+    >>> @dataclass(frozen=True)
+    ... class TwoArms:
+    ...     gap: float
+    ...     def world(self, rng):
+    ...         arms, U = pb.FiniteArms(np.eye(2)), pb.Subspace.coordinates(keep=[0, 1], d=2)
+    ...         theta = np.array([0.5 + self.gap, 0.5])
+    ...         return pb.problems.World(arms, U, pb.problems.Gaussian(0.5), theta=theta)
+    >>> isinstance(TwoArms(0.1), pb.problems.Problem)
+    True
+    >>> pb.testing.check_problem(TwoArms(0.1))
+    """
 
     def world(self, rng: np.random.Generator) -> World:
         """Return the world of one trial, made with this trial's own generator."""
