@@ -24,8 +24,10 @@ NO_GAP = 1e-12
 class World:
     """One trial's truth: what may be chosen, what counts, and what each choice brings.
 
-    Either `theta` is given, and rewards are linear in the arm, or, on finitely many arms, the mean
-    `returns` and the projection `rewards` of each arm are (a misspecified world).
+    Playing arm x returns <x, theta> + eta (equation 1), of which <P_U x, P_U theta> counts and the
+    rest is corruption (equation 3). Either `theta` is given, and rewards are linear in the arm, or,
+    on finitely many arms, the mean `returns` and the projection `rewards` of each arm are (a
+    misspecified world).
 
     Parameters
     ----------
@@ -157,7 +159,7 @@ class World:
 
     @cached_property
     def best_arm(self) -> Arm:
-        """The best projection arm X_U^*; among equals the one with the lowest index."""
+        """The best projection arm X_U^* (equation 5); of equals the one with the lowest index."""
         if self.arm_rewards is not None:
             assert isinstance(self.arms, FiniteArms)
             return self.arms.arm(int(self.arm_rewards.argmax()))
