@@ -4,8 +4,11 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OLDEST = $(VENV)-oldest
 RELEASE = $(VENV)-release
+# The Pythons that are supported and can be had: on the path, or of pyenv.
+PYTHONS ?= $(shell for v in 3.11 3.12 3.13; do for p in python$$v $$HOME/.pyenv/versions/$$v.*/bin/python3; do \
+	$$p -c "import sys; sys.exit('%d.%d' % sys.version_info[:2] != '$$v')" 2>/dev/null && echo $$p && break; done; done)
 
-.PHONY: help setup reproduce test docs dist release oldest lint faults stability bench league picture demo clean
+.PHONY: help setup reproduce test tests docs dist release oldest pythons lint faults stability bench league picture demo clean
 
 help:
 	@echo "make reproduce   set everything up, run the paper's evaluation, and write out/report.html"
@@ -14,6 +17,7 @@ help:
 	@echo "make dist        build the wheel and the source archive in dist/"
 	@echo "make release     install the wheel into an empty environment, and use it there"
 	@echo "make oldest      run the tests with the oldest versions of everything that are allowed"
+	@echo "make pythons     run the tests on every supported Python that is found"
 	@echo "make bench       measure speed beside other libraries, and how the cost grows"
 	@echo "make league      play every strategy in every kind of world, and write docs/league.md; a stopped one continues"
 	@echo "make demo        serve made-up films to made-up viewers, with a dashboard, until stopped"
@@ -44,6 +48,9 @@ lint: setup
 
 test: setup
 	@$(MAKE) --no-print-directory -j 2 lint docs  # each takes one core
+	@$(MAKE) --no-print-directory tests
+
+tests: setup
 	MPLBACKEND=agg $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 docs: setup
@@ -64,7 +71,13 @@ oldest:
 	$(PYTHON) -m venv --clear $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check \
 		--constraint constraints/oldest.txt --editable ".[test]"
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps obp==0.4.1
 	MPLBACKEND=agg $(OLDEST)/bin/python -m pytest --numprocesses 2 --dist worksteal
+
+pythons:
+	set -e; for p in $(PYTHONS); do \
+		v=$$($$p -c "import sys; print('%d.%d' % sys.version_info[:2])"); \
+		echo "Python $$v: $$p"; $(MAKE) tests PYTHON=$$p VENV=$(VENV)-$$v; done
 
 picture: reproduce
 	cp $(addprefix out/,$(addsuffix .png,fig-verdicts fig-a fig-tie fig-long fig-return)) docs/images/
@@ -87,4 +100,4 @@ stability: setup
 	$(BIN)/python -m benchmarks.ridge_stability
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(RELEASE) out out-quick site dist docs/reference/generated benchmarks/out build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(RELEASE) $(VENV)-3.* out out-quick site dist docs/reference/generated benchmarks/out build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

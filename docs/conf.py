@@ -58,13 +58,18 @@ html_theme_options = {
 
 FORMULA = re.compile(r"(`[^`]*`)|([|])")
 """A bar of a norm in a docstring, unless it is in code."""
+PAGE = re.compile(r"docs/([\w-]+)\.md")
 
 
 def plain(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Let bars be bars: reStructuredText takes |x| for a substitution."""
+    """Let bars be bars (reStructuredText takes |x| for a substitution), and pages be links."""
+    formula = False  # a block after ::, in which nothing needs an escape
     for i, line in enumerate(lines):
-        if not line.lstrip().startswith((">>>", "...")):
+        formula = formula and (not line or line.startswith(" "))
+        if not formula and not line.lstrip().startswith((">>>", "...")):
             lines[i] = FORMULA.sub(lambda found: found[1] or "\\|", line)
+            lines[i] = PAGE.sub(r":doc:`/\1`", lines[i])
+        formula = formula or line.endswith("::")
 
 
 def foreign(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:

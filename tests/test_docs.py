@@ -3,7 +3,6 @@
 import re
 import shlex
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -11,7 +10,6 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-import projbandits as pb
 from projbandits.cli.app import app
 
 ROOT = Path(__file__).parent.parent
@@ -39,16 +37,6 @@ def test_the_code_of_a_page_runs(
 def test_links_to_files_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text()):
         assert (page.parent / target).exists(), target
-
-
-def test_the_reference_has_every_public_name() -> None:
-    listed = set(
-        re.findall(r"^   (\w+)$", (ROOT / "docs/reference/index.md").read_text(), re.MULTILINE)
-    )
-    modules = [pb.plots, pb.problems, pb.testing, pb.theory]
-    within = {name for each in modules for name in each.__all__ if callable(getattr(each, name))}
-    top = {name for name in pb.__all__ if not isinstance(getattr(pb, name), str | ModuleType)}
-    assert top | within <= listed
 
 
 COMMANDS = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -35,7 +35,8 @@ class Features:
     Numbers are centred and scaled to variance one, categories become one column per level, blocks
     of numbers (embeddings) are centred and scaled as a whole, and interactions are the products of
     the columns of two sources. `subspace` leaves out every column that descends from a protected
-    source, products included.
+    source, products included. If nothing is declared, `fit` takes every column: numbers as numeric,
+    everything else as categorical.
 
     Parameters
     ----------
@@ -62,9 +63,6 @@ class Features:
     missing : "error" or "mean"
         What becomes of a missing value: an error that names it, or the mean of its column; a
         missing category is then a level that `fit` did not see.
-
-    If nothing is declared, `fit` takes every column: numbers as numeric, everything else as
-    categorical.
 
     Examples
     --------

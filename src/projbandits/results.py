@@ -44,9 +44,9 @@ class Result:
     steps : ndarray of shape (checkpoint,)
         The steps at which the rest was recorded.
     regret : ndarray of shape (strategy, trial, checkpoint)
-        Cumulative projection regret R_U, from means (no realised noise).
+        Cumulative projection regret R_U (equation 4), from means (no realised noise).
     return_regret : ndarray of shape (strategy, trial, checkpoint)
-        Cumulative regret R against the best return.
+        Cumulative regret R against the best return (equation 2).
     best_share : ndarray of shape (strategy, trial, checkpoint), or None
         The share of the last 200 steps, up to each checkpoint, in which a best projection arm
         was played; None on infinite decision sets, and where offers change from step to step.
@@ -71,6 +71,16 @@ class Result:
         decision sets, in worlds of more than 10,000 arms, where it would take more memory than
         everything else, and in files from before it was kept. Where trials differ in their number
         of arms, those with fewer have zeros at the end.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> strategies = [pb.GENTRY(), pb.UE()]
+    >>> result = pb.simulate(pb.problems.random_arms(), strategies, trials=20, horizon=500)
+    >>> result.strategies, result.engines, result.regret.shape[:2]
+    (('GENTRY()', 'UE()'), ('events', 'events'), (2, 20))
+    >>> result.summary()["mean"].idxmin()
+    'GENTRY()'
     """
 
     strategies: tuple[str, ...]

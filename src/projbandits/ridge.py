@@ -23,7 +23,9 @@ LEAST_FREE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Ridge:
-    """What is known of theta: theta-hat_t = V_t^-1 sum r x, V_t = lambda I + sum x x^T (III-A).
+    """What is known of theta: theta-hat_t = V_t^-1 sum r x, V_t = lambda I + sum x x^T.
+
+    It is equation 7 of the paper.
 
     The observations are kept as a triangular factor: an upper triangular [R, z] with
     R^T R = sum x x^T and R^T z = sum r x. Each observation is one more row, folded in by a QR

@@ -9,6 +9,8 @@ from typing import Any
 
 from projbandits._checks import one_of, real
 
+__all__ = ["Checked", "Power"]
+
 Epsilon = Callable[[int], float]
 """The probability of exploring at step t = 1, 2, ..."""
 
@@ -18,10 +20,17 @@ NAMES = ("auto", *EXPONENTS)
 
 @dataclass(frozen=True)
 class Power:
-    """epsilon_t = min(1, alpha k / t^exponent).
+    """epsilon_t = min(1, alpha k / t^exponent): equation 9, and Theorem 3.
 
-    The exponent is 1 for epsilon^f (finite, Theorem 1), 1/3 for epsilon^i (infinite, Theorem 2)
-    and 1/2 for epsilon^s (smooth, Theorem 3).
+    Parameters
+    ----------
+    alpha : float
+        How much to explore.
+    k : int
+        The number of arms in D_k.
+    exponent : float
+        1 for epsilon^f (finite, Theorem 1), 1/3 for epsilon^i (infinite, Theorem 2) and 1/2 for
+        epsilon^s (smooth, Theorem 3).
 
     Examples
     --------
@@ -42,7 +51,23 @@ class Power:
 
 @dataclass(frozen=True)
 class Checked:
-    """A user's schedule, with each value checked as it is used."""
+    """A user's schedule, with each value checked as it is used.
+
+    Parameters
+    ----------
+    schedule : callable
+        Takes the step t and returns a probability; must not increase.
+
+    Examples
+    --------
+    >>> from projbandits.schedules import Checked
+    >>> epsilon = Checked(lambda t: 1 / t)
+    >>> epsilon(4)
+    0.25
+    >>> Checked(lambda t: 2.0)(1)
+    Traceback (most recent call last):
+    ValueError: schedule must return a probability in [0, 1], got 2.0 at step 1: wrap it in ...
+    """
 
     schedule: Callable[[int], float]
 

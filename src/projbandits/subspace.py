@@ -27,7 +27,8 @@ DEPENDENT = 1e-9
 class Subspace:
     """The subspace U of R^d that counts; its complement is corruption.
 
-    Build one with `span`, `coordinates`, `without` or `against`.
+    Build one with `span`, `coordinates`, `without` or `against`. With A its basis of orthonormal
+    columns, P_U = A A^T.
 
     Parameters
     ----------

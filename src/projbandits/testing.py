@@ -132,6 +132,13 @@ def check_problem(problem: Problem, *, seed: int = 0) -> None:
     their average within five standard errors, their spread no larger than the stated scale allows.
     Where offers change from step to step, all that is asked of the first three.
 
+    Parameters
+    ----------
+    problem : Problem
+        The problem to check.
+    seed : int
+        Where the worlds and the observations come from.
+
     Examples
     --------
     >>> import projbandits as pb
@@ -184,6 +191,13 @@ def check_decision_set(arms: DecisionSet, *, seed: int = 0) -> None:
     direction must not move them, and asking again must give the same. The basis must be
     independent, lie in the set, and span every support point. A convex function must be as large
     at its maximum as at any support point.
+
+    Parameters
+    ----------
+    arms : DecisionSet
+        The set to check.
+    seed : int
+        Where the random directions come from.
 
     Examples
     --------

@@ -21,14 +21,47 @@ BASIS_METHODS = ("pivoted-qr", "first")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arm:
-    """One arm: its features, and its row in a finite set (None in an infinite one)."""
+    """One arm of a decision set.
+
+    Parameters
+    ----------
+    x : ndarray of shape (d,)
+        Its features.
+    index : int or None
+        Its row in a finite set; None in an infinite one.
+
+    Examples
+    --------
+    >>> import numpy as np, projbandits as pb
+    >>> arm = pb.FiniteArms(np.eye(3)).best([0.1, 0.7, 0.2])
+    >>> arm.index, arm.x
+    (1, array([0., 1., 0.]))
+    """
 
     x: Array
     index: int | None = None
 
 
 class ConvexFunction(Protocol):
-    """A convex function of the arm, such as an optimistic score."""
+    """A convex function of the arm, such as an optimistic score.
+
+    Examples
+    --------
+    The distance from a point: its maximiser is the farthest arm.
+
+    >>> import numpy as np, projbandits as pb
+    >>> class Distance:
+    ...     def __init__(self, point):
+    ...         self.point = np.asarray(point)
+    ...     def value(self, X):
+    ...         return np.linalg.norm(X - self.point, axis=1)
+    ...     def gradient(self, X):
+    ...         return (X - self.point) / self.value(X)[:, None]
+    ...     def directions(self):
+    ...         return -self.point[None]
+    >>> pb.Box([0.0, 0.0], [1.0, 2.0]).best_convex(Distance([0.9, 0.5])).x
+    array([0., 2.])
+    """
 
     def value(self, X: Array) -> Array:
         """Return the function at each row of X."""
@@ -48,6 +81,15 @@ class DecisionSet(ABC):
 
     Sets never change. A subclass says what its support points are, how to maximise a convex
     function, and which independent arms it has; the rest follows from these.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> ball = pb.Ball(3)
+    >>> isinstance(ball, pb.DecisionSet), ball.d, ball.rank, ball.size
+    (True, 3, 3, inf)
+    >>> ball.maximize([0.0, 0.0, 2.0])
+    array([0., 0., 1.])
     """
 
     @property

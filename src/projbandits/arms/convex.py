@@ -21,6 +21,26 @@ class ConvexSet(DecisionSet):
     """A convex set, known by its support points.
 
     A subclass gives `d`, `longest`, `contains` and `supports`.
+
+    Examples
+    --------
+    The cross-polytope {x : |x_1| + ... + |x_d| <= 1}.
+
+    >>> import numpy as np, projbandits as pb
+    >>> class Diamond(pb.ConvexSet):
+    ...     d, longest = 3, 1.0
+    ...     def contains(self, x, tolerance=1e-9):
+    ...         return bool(np.abs(x).sum() <= 1 + tolerance)
+    ...     def supports(self, directions):
+    ...         at = np.abs(directions).argmax(axis=1)[:, None]
+    ...         points = np.zeros_like(directions)
+    ...         signs = np.sign(np.take_along_axis(directions, at, axis=1))
+    ...         np.put_along_axis(points, at, signs, axis=1)
+    ...         return points
+    >>> Diamond().maximize([1.0, -3.0, 2.0])
+    array([ 0., -1.,  0.])
+    >>> Diamond().rank
+    3
     """
 
     _given_tie: Array | None = None

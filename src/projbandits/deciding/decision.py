@@ -93,6 +93,17 @@ class Decision:
         its log.
     around : str or None
         The columns that came with the call, as JSON; see `context`.
+
+    Examples
+    --------
+    >>> import pandas as pd, projbandits as pb
+    >>> films = pd.DataFrame({"length": [1.6, 2.1], "age": [0.3, 0.6]}, index=["Alba", "Brisa"])
+    >>> U = pb.Subspace.without("age", columns=films.columns)
+    >>> decision = pb.Decider(pb.GENTRY(), subspace=U, seed=0).ask(films, meta={"page": "home"})
+    >>> decision.index, decision.label, decision.propensity, decision.step
+    (1, 'Brisa', 0.5, 1)
+    >>> decision.arm, decision.estimate, decision.meta
+    (array([2.1, 0.6]), 0.0, {'page': 'home'})
     """
 
     id: str

@@ -30,6 +30,17 @@ class Log:
     A log reads its rows again each time it is used, piece by piece. Make one with `from_table`,
     `from_open_bandit`, `from_vw` or `from_ledger`.
 
+    Parameters
+    ----------
+    rows, schema
+        Where the rows come from, and which column is what.
+    names : tuple of str
+        The names of the features.
+    arms : ndarray of shape (K, d), optional
+        The vectors of the catalogue, or None if arms are not numbered throughout.
+    subspace : Subspace, optional
+        What counted when the decisions were made, if the log says it.
+
     Examples
     --------
     >>> import numpy as np, pandas as pd, projbandits as pb

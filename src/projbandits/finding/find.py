@@ -30,6 +30,11 @@ class SideInformation:
     What it holds does not grow with the rows: sums of products, and at most 10,000 rows drawn at
     random. However rows are cut into pieces, the same is found up to round-off.
 
+    Parameters
+    ----------
+    kind : {"attributes", "pairs", "groups"}, optional
+        What is held; None before the first piece. Make one without arguments.
+
     Examples
     --------
     >>> import numpy as np, projbandits as pb

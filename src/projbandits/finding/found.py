@@ -56,6 +56,17 @@ class Found:
         Whether the number of directions was chosen here.
     rows : int
         How many items, pairs or returns it was found from.
+
+    Examples
+    --------
+    >>> import numpy as np, projbandits as pb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 3))
+    >>> found = pb.find_subspace(attributes=(X, X[:, 0] + 0.1 * rng.normal(size=500)))
+    >>> found.kind, found.rows, found.subspace
+    ('attributes', 500, Subspace(dim=2, ambient=3))
+    >>> bool(abs(found.left_out.basis[0, 0]) > 0.99), found.angle < 10
+    (True, True)
     """
 
     kind: str

@@ -23,6 +23,11 @@ MOST_LEAKS, MOST_ROWS = 8, 40
 def audit(found: Audit) -> Figure:
     """Draw an audit: its verdict, what changed, leaks, costs, proxies, and who was chosen.
 
+    Parameters
+    ----------
+    found : Audit
+        What `Decider.audit` returned.
+
     Examples
     --------
     >>> import numpy as np, projbandits as pb

@@ -136,6 +136,17 @@ def thresholds(
 ) -> Axes:
     """Draw the share of worlds whose threshold lies below each alpha, with some alphas marked.
 
+    Parameters
+    ----------
+    values : ndarray of shape (world,)
+        The threshold of each world.
+    alphas : sequence of float
+        The values to mark.
+    ax : Axes, optional
+        Where to draw; a new figure of one column's width by default.
+    name : str
+        What the values are called.
+
     Examples
     --------
     >>> import numpy as np

@@ -95,6 +95,15 @@ def found_best(result: Result, ax: Axes | None = None, *, level: float = 0.95) -
     A trial has found it when a best arm was played in more than 90 % of the last 200 steps; the
     curves begin at step 200.
 
+    Parameters
+    ----------
+    result : Result
+        What `simulate` returned.
+    ax : Axes, optional
+        Where to draw; a new figure of one column's width by default.
+    level : float
+        The confidence level of the bands.
+
     Examples
     --------
     >>> import projbandits as pb
@@ -164,6 +173,13 @@ def survival(result: Result, ax: Axes | None = None) -> Axes:
 
     A mean hides whether all trials cost the same or a few cost nearly everything; this shows it.
 
+    Parameters
+    ----------
+    result : Result
+        What `simulate` returned.
+    ax : Axes, optional
+        Where to draw; a new figure of one column's width by default.
+
     Examples
     --------
     >>> import projbandits as pb
@@ -190,6 +206,15 @@ def panels(
     drawings: Sequence[Callable[[Axes], Any]], *, title: str = "", shared_legend: bool = True
 ) -> Figure:
     """Draw several plots side by side, each on its own axes; one legend for all if they share it.
+
+    Parameters
+    ----------
+    drawings : sequence of callables
+        Each is called with the axes to draw on.
+    title : str
+        The title.
+    shared_legend : bool
+        Whether one legend, below, stands for those of all axes.
 
     Examples
     --------
@@ -220,6 +245,15 @@ def panels(
 
 def figure_pair(result: Result, *, title: str = "", level: float = 0.95) -> Figure:
     """Draw regret and, on finitely many arms, the share that found the best arm.
+
+    Parameters
+    ----------
+    result : Result
+        What `simulate` returned.
+    title : str
+        The title.
+    level : float
+        The confidence level of the bands.
 
     Examples
     --------

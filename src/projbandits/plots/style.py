@@ -24,6 +24,13 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 def finish(ax: Axes, columns: int = 2) -> None:
     """Give axes the style of all figures here; a legend stands above, where it covers nothing.
 
+    Parameters
+    ----------
+    ax : Axes
+        What was drawn on.
+    columns : int
+        The number of columns of the legend.
+
     Examples
     --------
     >>> from projbandits import plots
@@ -71,12 +78,39 @@ def offscreen() -> Iterator[None]:
 
 
 def close(figure: Figure) -> None:
-    """Forget a figure that has been written."""
+    """Forget a figure that has been written.
+
+    Parameters
+    ----------
+    figure : Figure
+        The figure.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from projbandits import plots
+    >>> before, figure = plt.get_fignums(), plt.figure()
+    >>> plots.close(figure)
+    >>> plt.get_fignums() == before
+    True
+    """
     plt.close(figure)
 
 
 def look(i: int) -> dict[str, Any]:
-    """Return the colour and line of the i-th curve; pairs repeat only after 64."""
+    """Return the colour and line of the i-th curve; pairs repeat only after 64.
+
+    Parameters
+    ----------
+    i : int
+        The number of the curve, from 0.
+
+    Examples
+    --------
+    >>> from projbandits import plots
+    >>> plots.look(1)
+    {'color': '#D55E00', 'linestyle': '--'}
+    """
     n = len(COLOURS)
     return {"color": COLOURS[i % n], "linestyle": LINES[(i + i // n) % n]}
 

@@ -23,6 +23,11 @@ MOST = 12
 def found(what: Found) -> Figure:
     """Draw the size of each direction beside chance, the resampled angles, and `predictable`.
 
+    Parameters
+    ----------
+    what : Found
+        What `find_subspace` returned.
+
     Examples
     --------
     >>> import numpy as np, projbandits as pb

@@ -24,8 +24,10 @@ NO_GAP = 1e-12
 class World:
     """One trial's truth: what may be chosen, what counts, and what each choice brings.
 
-    Either `theta` is given, and rewards are linear in the arm, or, on finitely many arms, the mean
-    `returns` and the projection `rewards` of each arm are (a misspecified world).
+    Playing arm x returns <x, theta> + eta (equation 1), of which <P_U x, P_U theta> counts and the
+    rest is corruption (equation 3). Either `theta` is given, and rewards are linear in the arm, or,
+    on finitely many arms, the mean `returns` and the projection `rewards` of each arm are (a
+    misspecified world).
 
     Parameters
     ----------
@@ -47,6 +49,15 @@ class World:
     arm_returns, arm_rewards : ndarray of shape (K,) or None
         The mean return and the projection reward of each of finitely many arms, as given or from
         theta.
+
+    Examples
+    --------
+    >>> import numpy as np, projbandits as pb
+    >>> arms, U = pb.FiniteArms(np.eye(2)), pb.Subspace.coordinates(keep=[0], d=2)
+    >>> noise = pb.problems.Gaussian(0.5)
+    >>> world = pb.problems.World(arms, U, noise, theta=np.array([1.0, 5.0]))
+    >>> world.arm_returns, world.arm_rewards, world.best_arm.index
+    (array([1., 5.]), array([1., 0.]), 0)
     """
 
     steady: ClassVar[bool] = True
@@ -148,7 +159,7 @@ class World:
 
     @cached_property
     def best_arm(self) -> Arm:
-        """The best projection arm X_U^*; among equals the one with the lowest index."""
+        """The best projection arm X_U^* (equation 5); of equals the one with the lowest index."""
         if self.arm_rewards is not None:
             assert isinstance(self.arms, FiniteArms)
             return self.arms.arm(int(self.arm_rewards.argmax()))
@@ -181,7 +192,25 @@ def are_best(rewards: Array) -> NDArray[np.bool_]:
 
 @runtime_checkable
 class Problem(Protocol):
-    """A source of worlds. Its `repr` is its label."""
+    """A source of worlds. Its `repr` is its label.
+
+    Examples
+    --------
+    Any object with this method is one.
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np, projbandits as pb
+    >>> @dataclass(frozen=True)
+    ... class TwoArms:
+    ...     gap: float
+    ...     def world(self, rng):
+    ...         arms, U = pb.FiniteArms(np.eye(2)), pb.Subspace.coordinates(keep=[0, 1], d=2)
+    ...         theta = np.array([0.5 + self.gap, 0.5])
+    ...         return pb.problems.World(arms, U, pb.problems.Gaussian(0.5), theta=theta)
+    >>> isinstance(TwoArms(0.1), pb.problems.Problem)
+    True
+    >>> pb.testing.check_problem(TwoArms(0.1))
+    """
 
     def world(self, rng: np.random.Generator) -> World:
         """Return the world of one trial, made with this trial's own generator."""

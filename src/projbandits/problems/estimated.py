@@ -17,7 +17,19 @@ SIDES = ("attributes", "pairs")
 
 @dataclass(frozen=True)
 class EstimatedSubspace:
-    """Worlds of another problem, with side information drawn anew in each trial."""
+    """Worlds of another problem, with side information drawn anew in each trial.
+
+    Parameters
+    ----------
+    problem, side, size, noise, items
+        Those of `estimated_subspace`, which checks them.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> pb.problems.estimated_subspace(pb.problems.random_arms(), size=50).size
+    50
+    """
 
     problem: Problem
     side: str

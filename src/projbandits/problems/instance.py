@@ -17,7 +17,20 @@ from projbandits.subspace import Subspace
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Instance:
-    """A problem whose every trial is the same world."""
+    """A problem whose every trial is the same world.
+
+    Parameters
+    ----------
+    given : World
+        That world; `instance` makes it.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> U = pb.Subspace.coordinates(keep=[0], d=2)
+    >>> pb.problems.instance([[1, 0], [0, 1]], theta=[1.0, 5.0], subspace=U).given.arms
+    FiniteArms(2 arms, d=2)
+    """
 
     given: World
 

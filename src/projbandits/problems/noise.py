@@ -17,6 +17,20 @@ class Noise(Protocol):
 
     Each call of `observe` takes exactly one draw from the generator, so that strategies that
     meet the same stream meet the same noise at the same step.
+
+    Examples
+    --------
+    Any object with these two is one.
+
+    >>> import numpy as np, projbandits as pb
+    >>> class Coin:
+    ...     scale = 1.0
+    ...     def observe(self, mean, rng):
+    ...         return mean + (1.0 if rng.random() < 0.5 else -1.0)
+    >>> isinstance(Coin(), pb.problems.Noise)
+    True
+    >>> Coin().observe(5.0, np.random.default_rng(0))
+    4.0
     """
 
     @property
@@ -31,7 +45,12 @@ class Noise(Protocol):
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Normal noise with standard deviation `scale`.
+    """Normal noise.
+
+    Parameters
+    ----------
+    scale : float
+        Its standard deviation.
 
     Examples
     --------
@@ -57,6 +76,20 @@ class Uniform:
 
     Its moment generating function sinh(a xi) / (a xi) is at most exp(a^2 xi^2 / 6), so it is
     sub-Gaussian with its own standard deviation as the parameter.
+
+    Parameters
+    ----------
+    scale : float
+        Its standard deviation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projbandits.problems import Uniform
+    >>> rng = np.random.default_rng(0)
+    >>> drawn = [Uniform(1.0).observe(0.0, rng) for _ in range(1000)]
+    >>> round(float(np.std(drawn)), 1), max(drawn) < 3**0.5
+    (1.0, True)
     """
 
     scale: float = 0.5
@@ -77,6 +110,11 @@ class Bernoulli:
     probability that makes its mean m. With the default scale of 0.5 and means in [0, 1] these are
     clicks: 1 with probability m, else 0. Noise within an interval of length 2 * scale is
     sub-Gaussian with parameter `scale` (Hoeffding's lemma).
+
+    Parameters
+    ----------
+    scale : float
+        Half of the distance between the two values.
 
     Examples
     --------

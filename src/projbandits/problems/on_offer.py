@@ -23,7 +23,19 @@ SPREAD = math.sqrt(1 / 3)
 
 @runtime_checkable
 class Drift(Protocol):
-    """How theta changes from one step to the next."""
+    """How theta changes from one step to the next.
+
+    Examples
+    --------
+    Any object with this method is one. Here theta turns round at step 100.
+
+    >>> import projbandits as pb
+    >>> class Turn:
+    ...     def moved(self, theta, t, rng):
+    ...         return -theta if t == 99 else theta
+    >>> isinstance(Turn(), pb.problems.Drift)
+    True
+    """
 
     def moved(self, theta: Array, t: int, rng: np.random.Generator) -> Array:
         """Return the theta of step t + 1, given that of step t."""
@@ -32,13 +44,19 @@ class Drift(Protocol):
 
 @dataclass(frozen=True)
 class Jump:
-    """Theta is drawn anew after every so many steps.
+    """Theta is drawn anew from time to time, and stays the same in between.
+
+    Parameters
+    ----------
+    every : int
+        The number of steps after which it is drawn anew.
 
     Examples
     --------
-    >>> import projbandits as pb
-    >>> pb.problems.Jump(every=2000)
-    Jump(every=2000)
+    >>> import numpy as np, projbandits as pb
+    >>> jump, theta, rng = pb.problems.Jump(every=2000), np.ones(2), np.random.default_rng(0)
+    >>> jump.moved(theta, 1999, rng), jump.moved(theta, 2000, rng).round(2)
+    (array([1., 1.]), array([ 0.27, -0.46]))
     """
 
     every: int
@@ -58,11 +76,16 @@ class Wander:
     Its spread stays that of U(-1, 1). Over n steps its correlation with itself falls to
     (1 - rate^2)^(n / 2), which is one half after 1.39 / rate^2 steps.
 
+    Parameters
+    ----------
+    rate : float
+        The size of a step, at most 1.
+
     Examples
     --------
-    >>> import projbandits as pb
-    >>> pb.problems.Wander(rate=0.02)
-    Wander(rate=0.02)
+    >>> import numpy as np, projbandits as pb
+    >>> pb.problems.Wander(rate=0.02).moved(np.ones(2), 1, np.random.default_rng(0)).round(3)
+    array([1.001, 0.998])
     """
 
     rate: float
@@ -130,7 +153,24 @@ class Step(World):
 
 @dataclass(frozen=True, eq=False)
 class OfferedWorld(Step):
-    """A world whose offers change; `steps` yields them, and itself it is the first of them."""
+    """A world whose offers change; `steps` yields them, and itself it is the first of them.
+
+    Parameters
+    ----------
+    items : ndarray of int
+        Which row of the catalogue each arm on offer is.
+    truth : Truth
+        What is behind the offers.
+
+    Examples
+    --------
+    >>> import itertools, numpy as np, projbandits as pb
+    >>> problem = pb.problems.offers(catalogue=100, offered=3)
+    >>> world = problem.world(np.random.default_rng(0))
+    >>> one, other = itertools.islice(world.steps(), 2)
+    >>> len(one.items), one.items.tolist() == other.items.tolist(), world.size
+    (3, False, 100)
+    """
 
     steady: ClassVar[bool] = False
     truth: Truth = field(kw_only=True, repr=False)
@@ -166,7 +206,20 @@ def _steps(truth: Truth, subspace: Subspace, noise: Noise) -> Iterator[Step]:
 
 @dataclass(frozen=True)
 class Offers:
-    """A catalogue of which each step offers a part; all of it is drawn anew in each trial."""
+    """A catalogue of which each step offers a part; all of it is drawn anew in each trial.
+
+    Parameters
+    ----------
+    catalogue, offered, d, u, noise, effects, context, drift
+        Those of `offers`, which checks them.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> pb.problems.offers(catalogue=100)
+    Offers(catalogue=100, offered=20, d=10, u=5, noise=Gaussian(scale=0.5), effects=0.0, context=0,
+    drift=None)
+    """
 
     catalogue: int
     offered: int

@@ -19,7 +19,19 @@ SUBSPACE_KINDS = ("random", "coordinates")
 
 @dataclass(frozen=True)
 class RandomArms:
-    """Settings a and b: arms, theta and U drawn anew in each trial."""
+    """Settings a and b: arms, theta and U drawn anew in each trial.
+
+    Parameters
+    ----------
+    d, arms, u, noise, subspace
+        Those of `random_arms`, which checks them.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> pb.problems.random_arms(noise=pb.problems.Uniform())
+    RandomArms(d=10, arms=45, u=5, noise=Uniform(scale=0.5), subspace='random')
+    """
 
     d: int
     arms: int
@@ -37,7 +49,19 @@ class RandomArms:
 
 @dataclass(frozen=True)
 class EntropyBallWorlds:
-    """Setting c: the entropy ball with theta and U drawn anew in each trial."""
+    """Setting c: the entropy ball with theta and U drawn anew in each trial.
+
+    Parameters
+    ----------
+    d, u, noise, bound, subspace, tie
+        Those of `entropy_ball`, which checks them.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> pb.problems.entropy_ball(bound=4)
+    EntropyBallWorlds(d=4, u=2, noise=Gaussian(scale=0.5), bound=4.0, subspace='random', tie=None)
+    """
 
     d: int
     u: int
@@ -60,7 +84,19 @@ class EntropyBallWorlds:
 
 @dataclass(frozen=True)
 class RandomTheta:
-    """A given decision set, with theta and U drawn anew in each trial."""
+    """A given decision set, with theta and U drawn anew in each trial.
+
+    Parameters
+    ----------
+    arms, u, noise, subspace
+        Those of `random_theta`, which checks them.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> pb.problems.random_theta(pb.Ball(4), u=2)
+    RandomTheta(arms=Ball(d=4, radius=1.0), u=2, noise=Gaussian(scale=0.5), subspace='random')
+    """
 
     arms: DecisionSet
     u: int

@@ -24,6 +24,14 @@ class GroupWorld(World):
     ----------
     groups : sequence of World
         The world as each group sees it. All have the arms, U and P_U theta of this one.
+
+    Examples
+    --------
+    >>> import itertools, numpy as np, projbandits as pb
+    >>> world = pb.problems.groups(groups=2).world(np.random.default_rng(0))
+    >>> one, other, again = itertools.islice(world.steps(), 3)
+    >>> one is again, one is other
+    (True, False)
     """
 
     groups: Sequence[World] = field(default=(), repr=False)
@@ -39,7 +47,19 @@ class GroupWorld(World):
 
 @dataclass(frozen=True)
 class Groups:
-    """Arms, phi, U and the biases of groups drawn anew in each trial."""
+    """Arms, phi, U and the biases of groups drawn anew in each trial.
+
+    Parameters
+    ----------
+    d, arms, u, groups, bias, noise
+        Those of `groups`, which checks them.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> pb.problems.groups(groups=3, bias=1.0)
+    Groups(d=10, arms=45, u=8, groups=3, bias=1.0, noise=Gaussian(scale=0.5))
+    """
 
     d: int
     arms: int

@@ -46,6 +46,17 @@ class Wine:
     feature from U(0, 1); what is observed is its rating minus four times that feature, and what
     counts is the rating. The rating is not a linear function of the features, so this world is
     misspecified: every linear strategy keeps some regret.
+
+    Parameters
+    ----------
+    path, arms, noise, scale
+        Those of `wine`, which checks them.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> pb.problems.wine(arms=50)
+    Wine(path=None, arms=50, noise=Gaussian(scale=0.5), scale='standard')
     """
 
     path: str | None

@@ -44,6 +44,15 @@ class State(NamedTuple):
         simulation, of all items of a decider, or of those on offer to one choice.
     plan : optional
         What the strategy prepared, see `LinearStrategy.plan` and `LinearStrategy.replan`.
+
+    Examples
+    --------
+    >>> import numpy as np, projbandits as pb
+    >>> strategy, arms = pb.GENTRY(), pb.FiniteArms(np.eye(2))
+    >>> state = strategy.init(arms, pb.Subspace.coordinates(keep=[0], d=2))
+    >>> later = strategy.update(state, arms.arm(1), 3.0)
+    >>> (state.step, state.ridge.theta), (later.step, later.ridge.theta)
+    ((1, array([0., 0.])), (2, array([0. , 1.5])))
     """
 
     step: int
@@ -57,7 +66,12 @@ class State(NamedTuple):
 class Choice:
     """What a strategy chose, and the probability with which it chose it.
 
-    The probability is nan if the strategy cannot compute it.
+    Parameters
+    ----------
+    arm : Arm
+        The chosen arm.
+    probability : float
+        The probability with which it was chosen; nan if the strategy cannot compute it.
 
     Examples
     --------
@@ -85,6 +99,26 @@ class Strategy(Protocol):
 
     A strategy is an immutable object whose `repr` is its label. It never sees theta: it knows
     the decision set, the subspace, its own choices and the returns they brought.
+
+    Examples
+    --------
+    Any object with these methods is one. This one plays each arm in turn.
+
+    >>> import projbandits as pb
+    >>> class RoundRobin:
+    ...     def init(self, arms, subspace):
+    ...         return 0
+    ...     def select(self, state, arms, rng):
+    ...         return pb.Choice(arms.arm(state % arms.size), 1.0)
+    ...     def update(self, state, arm, observed):
+    ...         return state + 1
+    ...     def __repr__(self):
+    ...         return "RoundRobin()"
+    >>> isinstance(RoundRobin(), pb.Strategy)
+    True
+    >>> problem = pb.problems.random_arms(arms=10)
+    >>> pb.simulate(problem, RoundRobin(), trials=1, horizon=30, progress=False).pulls
+    array([[[3, 3, 3, 3, 3, 3, 3, 3, 3, 3]]])
     """
 
     def init(self, arms: DecisionSet, subspace: Subspace) -> Any:
@@ -112,6 +146,21 @@ class LinearStrategy(ABC):
         tau, the standard deviation of an arm's own effect beyond its features, which then counts as
         wanted; "auto" estimates it as data arrives. Needs finitely many arms, the same at each
         step of a simulation, or named in a decider; see docs/strategies.md.
+
+    Examples
+    --------
+    What is best by the estimate of the projection reward, with no exploration.
+
+    >>> import numpy as np, projbandits as pb
+    >>> class Greedy(pb.LinearStrategy):
+    ...     learns_on, aims_at = "arm", "projection"
+    ...     def select(self, state, arms, rng):
+    ...         return pb.Choice(self.greedy(state, arms), 1.0)
+    >>> arms, U = pb.FiniteArms(np.eye(2)), pb.Subspace.coordinates(keep=[0], d=2)
+    >>> greedy, rng = Greedy(), np.random.default_rng(0)
+    >>> state = greedy.update(greedy.init(arms, U), arms.arm(1), 5.0)
+    >>> greedy.select(state, arms, rng).index  # the return of arm 1 does not count
+    0
     """
 
     ridge: float = 1.0

@@ -49,8 +49,14 @@ def directed(moments: Moments, radius: float) -> Prospect:
 class DirectedIDS(InformationDirected):
     """Directed information (Kirschner et al., COLT 2020): guaranteed with its published radius.
 
-    The default radius has no guarantee: in some easy games about one trial in a hundred never
-    leaves a wrong arm (docs/strategies.md).
+    With rho the radius, and h, F, s, gap and theta-hat of `EIIDS`::
+
+        delta  = max_y rho s_y - <F_h - F_y, theta-hat>
+        w      = F_y - F_h of the largest s_y among the y for which that is not negative
+        info_z = -log(1 - (w^T V^-1 x_z)^2 / ((1 + x_z^T V^-1 x_z) w^T V^-1 w))
+
+    Two arms are mixed as `EIIDS` does. The default radius has no guarantee: in some easy games
+    about one trial in a hundred never leaves a wrong arm (docs/strategies.md).
 
     Parameters
     ----------

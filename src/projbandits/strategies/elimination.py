@@ -124,9 +124,16 @@ class ProjectedElimination(Believing):
 
     In each phase, the differences between the arms that may still be best are measured twice as
     precisely as before, by the pulls of *any* arms that do so at the least regret. When that would
-    cost more than it can gain in the steps that are left, the best guess is played to the end. The
-    bound on its regret (docs/limits.md) needs `noise`, a bound on the sub-Gaussian parameter of the
-    noise; if that is left out it is estimated, and nothing is proven.
+    cost more than it can gain in the steps that are left, the best guess is played to the end. At
+    the end of a phase, whose returns alone make theta-hat and V, arm y is dropped where::
+
+        <F_h - F_y, theta-hat> >= rho s_y,   s_y = sigma sqrt((F_y - F_h)^T V^-1 (F_y - F_h))
+        rho = sqrt(2 log(1 + left S / cost))
+
+    Here F_y = P_U x_y, h is the best arm in the phase, and S the largest sum of s_y over the arms
+    that are left. docs/limits.md (section 5) has the rule in full and proves a bound on its regret.
+    The proof needs `noise`, a bound on the sub-Gaussian parameter of the noise; if that is left out
+    it is estimated, and nothing is proven.
 
     Parameters
     ----------

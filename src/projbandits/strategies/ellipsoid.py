@@ -61,6 +61,11 @@ class Ellipsoidal(LinearStrategy):
 class UE(Ellipsoidal):
     """The uncertainty ellipsoid policy as in the work the paper cites: it aims at the return.
 
+    With theta-hat and V of equation 7 it plays, at step t::
+
+        X_t = argmax_x <x, theta-hat_{t-1}> + rho_t sqrt(x^T V_{t-1}^-1 x)
+        rho_t = alpha sqrt(log t min(d log t, |D|)),   without |D| on infinitely many arms
+
     Examples
     --------
     >>> import projbandits as pb
@@ -76,7 +81,10 @@ class UE(Ellipsoidal):
 class ProjectedUE(Ellipsoidal):
     """The uncertainty ellipsoid policy as the paper prints it: it aims at the projection.
 
-    See docs/readings.md for why there are two.
+    See docs/readings.md for why there are two. With theta-hat and V of equation 7 it plays::
+
+        X_t = argmax_x <P_U x, P_U theta-hat_{t-1}> + rho_t sqrt(x^T V_{t-1}^-1 x)
+        rho_t = alpha sqrt(log t min(d log t, |D|)),   without |D| on infinitely many arms
 
     Examples
     --------

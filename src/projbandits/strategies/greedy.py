@@ -87,6 +87,14 @@ class EpsilonGreedy(LinearStrategy):
 class GENTRY(EpsilonGreedy):
     """The greedy projection strategy (Algorithm 1): learn on whole arms, aim at the projection.
 
+    With probability epsilon_t (equation 9) it plays a random arm of D_k, and otherwise the arm with
+    the largest estimated projection reward (equation 8), where theta-hat is the L2-regularised
+    least squares estimate (equation 7)::
+
+        X_t         = argmax_x <P_U x, P_U theta-hat_{t-1}>
+        theta-hat_t = V_t^-1 sum_i r_i X_i,   V_t = lambda I + sum_i X_i X_i^T
+        epsilon_t   = min(1, alpha k / t), or min(1, alpha k / t^(1/3)) on infinitely many arms
+
     Examples
     --------
     >>> import projbandits as pb
@@ -101,6 +109,11 @@ class GENTRY(EpsilonGreedy):
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CURSE(EpsilonGreedy):
     """The corrupted greedy strategy: GENTRY that aims at the return, corruption and all.
+
+    Where GENTRY plays the best arm by equation 8, it plays the one that is best by the whole
+    estimate, of the return in equation 1::
+
+        X_t = argmax_x <x, theta-hat_{t-1}>
 
     Examples
     --------
@@ -117,7 +130,10 @@ class CURSE(EpsilonGreedy):
 class REGRET(EpsilonGreedy):
     """The careless greedy strategy (Algorithm 2): GENTRY that sees only projected arms.
 
-    The corruption it leaves out of the model stays in what it observes, and biases it.
+    The corruption it leaves out of the model stays in what it observes, and biases it::
+
+        X_t         = argmax_x <P_U x, theta-hat_{t-1}>
+        theta-hat_t = V_t^-1 sum_i r_i P_U X_i,   V_t = lambda I + sum_i P_U X_i (P_U X_i)^T
 
     Examples
     --------

@@ -38,6 +38,13 @@ class CompiledRule(NamedTuple):
         Whether it reads `view.squares`, and `view.inside`, which needs the squares.
     basis : str
         How D_k is chosen.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> rule = pb.GENTRY(alpha=2.0).compiled_rule(pb.FiniteArms([[1.0]]), None, horizon=3)
+    >>> rule.kernel, rule.parameters  # epsilon_t at each step
+    ('greedy.greedy', array([1.        , 1.        , 0.66666667]))
     """
 
     kernel: Callable[..., Any] | str

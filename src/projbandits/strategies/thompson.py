@@ -17,7 +17,11 @@ from projbandits.subspace import Subspace
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ProjectedTS(Believing):
-    """The best arm for one draw of the belief, theta ~ N(theta-hat, sigma^2 V^-1).
+    """The best arm for one draw of the belief; see docs/strategies.md.
+
+    With theta-hat and V of equation 7 of the paper, it plays::
+
+        X_t = argmax_x <P_U x, P_U theta-tilde>,   theta-tilde ~ N(theta-hat, sigma^2 V^-1)
 
     The probability of a choice has no closed form, so `Choice.probability` is nan; `shares`
     estimates it when it is needed.

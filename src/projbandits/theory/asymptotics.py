@@ -36,6 +36,15 @@ class AsymptoticConstant(NamedTuple):
     pulls : ndarray of shape (K,)
         How often each arm is pulled, in units of log n, to reach `value`; zero for the best arms,
         whose pulls cost nothing and are not limited.
+
+    Examples
+    --------
+    >>> import numpy as np, projbandits as pb
+    >>> U = pb.Subspace.coordinates([0, 1], d=2)
+    >>> problem = pb.problems.instance(np.eye(2), theta=[1.0, 0.5], subspace=U, noise=0.5)
+    >>> c = pb.theory.asymptotic_constant(problem.world(np.random.default_rng(0)))
+    >>> c.pulls.round(3)
+    array([0., 2.])
     """
 
     value: float
@@ -52,6 +61,11 @@ def asymptotic_constant(world: World) -> AsymptoticConstant:
 
     If several arms are best, their differences must follow from their own returns; otherwise no
     number of pulls per log n is enough, and the constant is infinite.
+
+    Parameters
+    ----------
+    world : World
+        A world with finitely many arms and a theta.
 
     Examples
     --------

@@ -33,6 +33,13 @@ class Assumption1:
         The unit vector of U farthest from span(D), if it does not hold.
     message : str
         The same in words.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> arms = pb.FiniteArms([[1.0, 0.0], [2.0, 0.0]])
+    >>> pb.theory.check_assumption_1(arms, pb.Subspace.coordinates(keep=[0], d=2))
+    Assumption1(holds=True, k=1, direction=None, message='U lies in span(D), of dimension 1')
     """
 
     holds: bool
@@ -43,6 +50,13 @@ class Assumption1:
 
 def check_assumption_1(arms: DecisionSet, subspace: Subspace) -> Assumption1:
     """Tell whether U lies in span(D), naming the direction of U outside it if not.
+
+    Parameters
+    ----------
+    arms : DecisionSet
+        D.
+    subspace : Subspace
+        U.
 
     Examples
     --------
@@ -83,6 +97,14 @@ class Constants:
         Bounds on |x| and on |theta|.
     noise : float
         vartheta.
+
+    Examples
+    --------
+    >>> import numpy as np, projbandits as pb
+    >>> world = pb.problems.entropy_ball().world(np.random.default_rng(0))
+    >>> c = pb.theory.constants(world)
+    >>> c.d, c.k, c.arms, c.noise, c.alpha_threshold
+    (4, 4, inf, 0.5, inf)
     """
 
     d: int
@@ -109,6 +131,13 @@ class Constants:
 
 def constants(world: World, basis: str = "pivoted-qr") -> Constants:
     """Return the constants of the theorems for one world and one choice of D_k.
+
+    Parameters
+    ----------
+    world : World
+        A world with a theta.
+    basis : {"pivoted-qr", "first"}
+        How D_k is chosen; see `DecisionSet.basis`.
 
     Examples
     --------
@@ -145,6 +174,13 @@ def constants(world: World, basis: str = "pivoted-qr") -> Constants:
 def theorem_1(n: npt.ArrayLike, arms: int) -> Array:
     """Return |D| log n, the order of GENTRY's regret on finitely many arms.
 
+    Parameters
+    ----------
+    n : array of numbers
+        The numbers of steps.
+    arms : int
+        |D|.
+
     Examples
     --------
     >>> import projbandits as pb
@@ -155,14 +191,42 @@ def theorem_1(n: npt.ArrayLike, arms: int) -> Array:
 
 
 def theorem_2(n: npt.ArrayLike, k: int, d: int) -> Array:
-    """Return max(k, sqrt d) n^(2/3) sqrt(log n), the order on an infinite compact set."""
+    """Return max(k, sqrt d) n^(2/3) sqrt(log n), the order on an infinite compact set.
+
+    Parameters
+    ----------
+    n : array of numbers
+        The numbers of steps.
+    k, d : int
+        The dimensions of span(D) and of the space.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> pb.theory.theorem_2([1, 1000], k=4, d=4).round(1)
+    array([   0. , 1051.3])
+    """
     steps = _steps(n)
     factor = max(integer("k", k, least=1), math.sqrt(integer("d", d, least=1)))
     return factor * steps ** (2 / 3) * np.sqrt(np.log(steps))
 
 
 def theorem_3(n: npt.ArrayLike, d: int) -> Array:
-    """Return d sqrt n, the order on a smooth set with the schedule epsilon^s."""
+    """Return d sqrt n, the order on a smooth set with the schedule epsilon^s.
+
+    Parameters
+    ----------
+    n : array of numbers
+        The numbers of steps.
+    d : int
+        The dimension of the space.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> pb.theory.theorem_3([1, 10_000], d=4)
+    array([  4., 400.])
+    """
     return integer("d", d, least=1) * np.sqrt(_steps(n))
 
 
