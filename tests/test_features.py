@@ -186,22 +186,63 @@ def test_json_holds_all_of_it() -> None:
     assert (again.subspace.matrix == features.subspace.matrix).all()
 
 
+NUMBER = {"kind": "numeric", "name": "x", "mean": 0.0, "scale": 1.0}
+BLOCK = {"kind": "embedding", "name": "x", "columns": None, "mean": [0.0, 1.0], "scale": 1.0}
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("change", "message"),
     [
-        {"format": 2},
-        {"sources": [{"kind": "code", "name": "x"}]},
-        {"sources": [{"kind": "numeric", "name": "x", "mean": 0.0, "scale": -1.0}]},
-        {"sources": [{"kind": "numeric", "name": 3, "mean": 0.0, "scale": 1.0}]},
-        {"protected": ["y"]},
-        {"extra": 1},
-        {"unseen": "evil"},
+        ({"format": 2}, "format 1"),
+        ({"sources": [{"kind": "code", "name": "x"}]}, r"sources\[0\] must be a source of kind"),
+        ({"sources": {}}, "data.sources must be a list"),
+        ({"sources": ["x"]}, r"sources\[0\] must be a source"),
+        (
+            {"sources": [{**NUMBER, "scale": -1.0}], "context": []},
+            "scale of 'x' must not be negative",
+        ),
+        ({"sources": [NUMBER]}, "context must name sources, got 'segment'"),
+        ({"sources": [{**NUMBER, "scale": float("inf")}]}, r"sources\[0\].scale must be finite"),
+        ({"sources": [{**NUMBER, "mean": "0"}]}, r"sources\[0\].mean must be a number"),
+        ({"sources": [{**NUMBER, "mean": [0.0]}]}, r"sources\[0\].mean must be a number"),
+        ({"sources": [{**NUMBER, "name": 3}]}, r"sources\[0\].name must be a str"),
+        ({"sources": [{**NUMBER, "code": 3}]}, r"sources\[0\] has an unknown key 'code'"),
+        ({"sources": [NUMBER, NUMBER]}, "sources must be declared once, got 'x'"),
+        ({"sources": [{**BLOCK, "columns": ["a"]}]}, r"sources\[0\] must have .* a mean for each"),
+        ({"sources": [{**BLOCK, "mean": [float("nan")]}]}, r"sources\[0\].mean must be finite"),
+        ({"sources": [{**BLOCK, "mean": []}]}, r"sources\[0\] must have"),
+        ({"sources": [{**BLOCK, "scale": 0.0}]}, r"sources\[0\] must have a positive scale"),
+        (
+            {"sources": [{"kind": "categorical", "name": "x", "levels": "ab"}]},
+            "levels must be a list",
+        ),
+        (
+            {"sources": [{"kind": "categorical", "name": "x", "levels": [[]]}], "context": []},
+            "a category must be",
+        ),
+        ({"protected": ["y"]}, "protected must name sources, got 'y'"),
+        ({"protected": [3]}, "protected must be a list of texts"),
+        ({"context": "segment"}, "data.context must be a list"),
+        ({"interactions": [["a"]]}, "interactions must be pairs"),
+        ({"interactions": [[1, 2]]}, r"interactions\[0\] must be a list of texts"),
+        ({"constant": 1}, "data.constant must be a bool"),
+        ({"extra": 1}, "data has an unknown key 'extra'"),
+        ({"unseen": "evil"}, "unseen must be one of"),
+        ({"missing": None}, "data.missing must be a str"),
     ],
 )
-def test_what_to_json_cannot_have_written_is_refused(change: dict[str, Any]) -> None:
+def test_what_to_json_cannot_have_written_is_refused(change: dict[str, Any], message: str) -> None:
     data = {**json.loads(films_by_segment().to_json()), **change}
-    with pytest.raises((ValueError, TypeError)):
+    with pytest.raises((ValueError, TypeError), match=message):
         pb.Features.from_dict(data)
+    with pytest.raises((ValueError, TypeError), match=message):
+        pb.Features.from_json(json.dumps(data))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, None])
+def test_what_is_no_json_is_refused(text: Any) -> None:
+    with pytest.raises(ValueError, match="text must be JSON that to_json wrote"):
+        pb.Features.from_json(text)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from projbandits._checks import Array, real, real_array, short
+from projbandits._checks import Array, did_you_mean, real, real_array, short
 from projbandits._columns import Column, Columns
 
 CONSTANT_WITHIN = 1e-10
@@ -241,23 +241,59 @@ class Embedding:
         return {**made, "mean": list(self.mean), "scale": self.scale}
 
 
-def read_encoding(data: Any) -> tuple[str, str, Any]:
+SOURCES: dict[str, dict[str, type]] = {
+    "numeric": {"mean": float, "scale": float},
+    "categorical": {"levels": list},
+    "embedding": {"columns": list, "mean": list, "scale": float},
+}
+"""What `to_dict` has of each kind, beside kind and name."""
+
+
+def read_encoding(where: str, data: Any) -> tuple[str, str, Any]:
     """Return kind, name and what is given of a source, from what `to_dict` made."""
-    fields = {
-        "numeric": {"mean", "scale"},
-        "categorical": {"levels"},
-        "embedding": {"columns", "mean", "scale"},
-    }
     kind = data.get("kind") if isinstance(data, dict) else None
-    if kind not in fields or set(data) != {"kind", "name", *fields[kind]}:
-        raise ValueError(f"a source must be one of {list(fields)} with its fields, got {data!r}")
-    if not isinstance(data["name"], str):
-        raise TypeError(f"a source must have a name, got {short(data['name'])}")
+    if not isinstance(kind, str) or kind not in SOURCES:
+        raise ValueError(
+            f"{where} must be a source of kind {', '.join(SOURCES)}, got {short(data)}"
+        )
+    fields = SOURCES[kind]
+    block = kind != "embedding" or data.get("columns") is not None
+    wanted = fields if block else {**fields, "columns": type(None)}
+    check_fields(where, data, {"kind": str, "name": str, **wanted})
     if kind == "numeric":
         return kind, data["name"], (data["mean"], data["scale"])
     if kind == "categorical":
         return kind, data["name"], data["levels"]
-    return kind, data["name"], {name: data[name] for name in fields[kind]}
+    mean = real_array(f"{where}.mean", data["mean"], ndim=1)
+    if block:
+        check_texts(f"{where}.columns", data["columns"])
+    if not len(mean) or not data["scale"] > 0 or (block and len(mean) != len(data["columns"])):
+        raise ValueError(
+            f"{where} must have a positive scale and a mean for each of its columns, got "
+            f"{short(data)}"
+        )
+    return kind, data["name"], {name: data[name] for name in fields}
+
+
+def check_fields(where: str, data: dict[Any, Any], fields: Mapping[str, type]) -> None:
+    """Raise unless a dict has exactly these fields, each of its type and finite."""
+    for key in data:
+        if key not in fields:
+            raise ValueError(f"{where} has an unknown key {short(key)}{did_you_mean(key, fields)}")
+    for key, kind in fields.items():
+        if key not in data:
+            raise ValueError(f"{where} must have the key {key!r}, it is missing")
+        value = data[key]
+        if kind is float:
+            real(f"{where}.{key}", value)
+        elif not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise TypeError(f"{where}.{key} must be a {kind.__name__}, got {short(value)}")
+
+
+def check_texts(where: str, value: Any) -> None:
+    """Raise unless a value is a list of texts."""
+    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+        raise TypeError(f"{where} must be a list of texts, got {short(value)}")
 
 
 def _pair(name: str, given: Any) -> tuple[Any, float]:
@@ -274,7 +310,9 @@ def _level(value: Any) -> Any:
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, float) and plain.is_integer():
         plain = int(plain)
-    if not isinstance(plain, str | int | float):
+    if not isinstance(plain, str | int | float) or (
+        isinstance(plain, float) and not math.isfinite(plain)
+    ):
         raise TypeError(
             f"a category must be a string or a number, got {short(plain)} (an argument must be a "
             "string or a number)"

@@ -15,7 +15,15 @@ import numpy as np
 
 from projbandits._checks import Array, did_you_mean, one_of, short
 from projbandits._columns import Column, Columns
-from projbandits._encodings import Categorical, Embedding, Encoding, Numeric, read_encoding
+from projbandits._encodings import (
+    Categorical,
+    Embedding,
+    Encoding,
+    Numeric,
+    check_fields,
+    check_texts,
+    read_encoding,
+)
 from projbandits.subspace import Subspace
 
 if TYPE_CHECKING:
@@ -376,19 +384,27 @@ class Features:
         >>> pb.Features.from_dict(one.to_dict()).transform([{"length": 120}])
         array([[1., 1.]])
         """
-        known = {"sources", "context", "interactions", "protected", "constant", "unseen", "missing"}
         if not isinstance(data, dict) or data.get("format") != FEATURES_FORMAT:
             raise ValueError(
                 f"data must be features of format {FEATURES_FORMAT}, got {short(data)}"
             )
-        if set(data) != known | {"format"}:
-            raise ValueError(f"data must have the fields {sorted(known)}, got {sorted(data)}")
+        check_fields("data", data, {**_FIELDS, "format": int})
         declared: dict[str, Any] = {}
-        for source in data["sources"]:
-            kind, name, given = read_encoding(source)
+        for i, source in enumerate(data["sources"]):
+            kind, name, given = read_encoding(f"sources[{i}]", source)
+            if any(name in others for others in declared.values()):
+                raise ValueError(f"sources must be declared once, got {name!r} more than once")
             declared.setdefault(kind, {})[name] = given
-        pairs = [(str(a), str(b)) for a, b in data["interactions"]]
-        rest = {name: data[name] for name in known - {"sources", "interactions"}}
+        names = [name for others in declared.values() for name in others]
+        for key in ("context", "protected"):
+            check_texts(key, data[key])
+            for name in data[key]:
+                if name not in names:
+                    raise ValueError(f"{key} must name sources, got {name!r}")
+        for i, pair in enumerate(data["interactions"]):
+            check_texts(f"interactions[{i}]", pair)
+        pairs = [tuple(pair) for pair in data["interactions"]]
+        rest = {name: data[name] for name in _FIELDS if name not in ("sources", "interactions")}
         made = cls(interactions=pairs, **declared, **rest)
         made.fit()
         order = [source["name"] for source in data["sources"]]
@@ -397,8 +413,12 @@ class Features:
 
     @classmethod
     def from_json(cls, text: str) -> Features:
-        """Return the features that `to_json` described."""
-        return cls.from_dict(json.loads(text))
+        """Return the features that `to_json` described; anything else is an error."""
+        try:
+            data = json.loads(text)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"text must be JSON that to_json wrote, {error}") from error
+        return cls.from_dict(data)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the features' names as scikit-learn wants them."""
@@ -460,6 +480,18 @@ _PARAMETERS: dict[str, Any] = {
     "missing": "error",
 }
 """The parameters with their defaults."""
+
+
+_FIELDS: dict[str, type] = {
+    "sources": list,
+    "context": list,
+    "interactions": list,
+    "protected": list,
+    "constant": bool,
+    "unseen": str,
+    "missing": str,
+}
+"""What `to_dict` has beside the format."""
 
 
 def _kind(entries: Column) -> str:

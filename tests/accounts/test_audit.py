@@ -162,9 +162,11 @@ def test_any_subspace_can_be_audited() -> None:
 
 def test_what_the_audit_is_asked_for_must_be_there() -> None:
     decider = played(steps=5)
-    with pytest.raises(ValueError, match=r"by must be a key of what was noted .* got 'page'"):
+    with pytest.raises(ValueError, match=r"by must be a column of .* of meta, .* got 'page'"):
         decider.audit(by="page")
-    with pytest.raises(TypeError, match="by must be a key of meta, got 3"):
+    with pytest.raises(
+        TypeError, match="by must be a column of the context or a key of meta, got 3"
+    ):
         decider.audit(by=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="keeps no log"):
         pb.Decider(subspace=U).audit()

@@ -1,6 +1,7 @@
 """Exposure: shares by group, their intervals, attributes that the decider never saw."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import projbandits as pb
 from projbandits.accounts.exposure import followed, tilt
+from projbandits.accounts.segments import segments
 from tests.accounts import fooled
 from tests.films import COLUMNS, played
 
@@ -121,3 +123,84 @@ def test_everything_is_said_of_every_column() -> None:
     audit = played(steps=40).audit()
     assert [*audit.exposure.followed.index] == COLUMNS[2:]
     assert json.loads(audit.to_json())["exposure"]["table"][0]["attribute"] == "group"
+
+
+CATALOGUE = pd.DataFrame(
+    {
+        "length": np.random.default_rng(1).normal(size=30),
+        "age": np.random.default_rng(2).normal(size=30),
+    },
+    index=[f"film {i}" for i in range(30)],
+)
+
+
+def in_contexts(*, names: bool = True, **options: Any) -> pb.Decider:
+    """A decider among 30 items, each with another vector at every hour."""
+    features = pb.Features(
+        numeric={"length": (0.0, 1.0), "age": (0.0, 1.0), "hour": (12.0, 7.0)},
+        context=["hour"],
+        interactions=[("hour", "length")],
+        protected=["age"],
+    ).fit()
+    decider = pb.Decider(pb.GENTRY(), features=features, seed=0, log=True, **options)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        some = CATALOGUE.iloc[rng.permutation(30)[:10]]
+        hour = float(rng.uniform(0, 24))
+        decision = decider.ask(
+            some if names else some.reset_index(drop=True), context={"hour": hour}
+        )
+        decider.tell(decision, float(decision.arm[1] + 0.5 * rng.normal()))
+    return decider
+
+
+@pytest.mark.parametrize("names", [True, False])
+def test_an_item_counts_once_however_many_contexts_it_was_offered_in(names: bool) -> None:
+    decider = in_contexts(names=names)
+    rng = np.random.default_rng(0)
+    dealt = pd.DataFrame(rng.integers(2, size=(30, 40)), index=CATALOGUE.index).rename(columns=str)
+    table = dealt if names else pd.concat([CATALOGUE, dealt], axis=1)
+    audit = decider.audit(attributes=table)
+    one = audit.exposure.table.query("attribute in @dealt.columns and group == '1'")
+    z = one["difference"] / ((one["high"] - one["low"]) / (2 * 1.96))
+    # 40 dealt at random: the standard deviation of their z-scores is 1, up to 4 times its error.
+    assert 0.5 < z.std() < 1.5
+    assert one["z"].isna().all()  # thirty items, of which few are chosen, tell nothing
+    assert audit.proxies["arms"].tolist() == [30]
+    counts = audit.exposure.table.query("attribute == '0' and group == '1'").iloc[0]
+    log = decider.log()
+    if names:
+        assert counts["chosen"] == pytest.approx(dealt["0"].reindex(log["label"]).mean())
+
+
+def test_raw_columns_and_labels_tell_the_same_of_attributes() -> None:
+    decider = in_contexts()
+    maker = pd.Series(np.where(np.arange(30) % 3, "big", "small"), CATALOGUE.index, name="maker")
+    by_label = decider.audit(attributes=maker).exposure.table
+    raw = CATALOGUE.assign(maker=maker, hour=3.0).reset_index(drop=True)
+    pd.testing.assert_frame_equal(decider.audit(attributes=raw).exposure.table, by_label)
+
+
+def test_labels_of_what_was_spilled_are_kept(tmp_path: Path) -> None:
+    decider = in_contexts()
+    maker = pd.Series(np.where(np.arange(30) % 3, "big", "small"), CATALOGUE.index, name="maker")
+    before = decider.audit(attributes=maker).exposure
+    decider.spill(tmp_path / "log.parquet")
+    after = decider.audit(attributes=maker).exposure
+    assert after.unmatched == before.unmatched == 0.0
+    shares = ["attribute", "group", "offered", "chosen"]
+    pd.testing.assert_frame_equal(after.table[shares], before.table[shares])
+
+
+def test_segments_are_what_came_with_the_call_and_keep_their_names() -> None:
+    numbers = in_contexts().audit(by="hour").exposure.table
+    assert {*numbers["segment"]} > {"all"}
+    assert len({*numbers["segment"]}) == 4  # terciles of the hours
+    segment = segments([1, "all", "others", 1.0, True, "not said", *"abcdefghijklmnopq", "z"])
+    assert segment is not None
+    assert segment(1) == segment(1.0) == "1"
+    assert segment(True) == "True"
+    assert [segment(name) for name in ("all", "not said")] == ["'all'", "'not said'"]
+    assert segment("z") == "others" != segment("others")
+    assert segment(None) == "not said"
+    assert segments([None]) is None

@@ -118,7 +118,7 @@ def test_names_of_another_order_are_matched(decider: pb.Decider) -> None:
 
 
 def test_what_a_log_cannot_tell_is_named(decider: pb.Decider) -> None:
-    with pytest.raises(ValueError, match=r"by must be a key of every .* got 'segmnt'"):
+    with pytest.raises(ValueError, match=r"by must be a column of .* got 'segmnt', .*did you mean"):
         decider.find_subspace(by="segmnt")
     with pytest.raises(TypeError, match="found must be what find_subspace returns"):
         decider.sensitivity(decider.subspace)  # type: ignore[arg-type]

@@ -193,3 +193,10 @@ def test_deciders_that_forget_are_not_merged() -> None:
     one, other = (pb.Decider(subspace=U3, half_life=half) for half in (None, 5))
     with pytest.raises(ValueError, match="merging needs deciders without arm_effects"):
         one.merge(other)
+
+
+def test_a_number_in_quotes_is_told_from_a_span_of_time() -> None:
+    with pytest.raises(ValueError, match=r"a number of decisions, .* got '60': pass 60 or '60d'"):
+        pb.Decider(subspace=U3, half_life="60")
+    with pytest.raises(ValueError, match=r"after must be seconds, .* got '60': pass 60 or '60d'"):
+        pb.Decider(subspace=U3, log=True).expire("60")

@@ -91,6 +91,19 @@ def test_effects_of_items_need_names() -> None:
     assert decider.ask(pd.DataFrame(np.eye(3))).label in (0, 1, 2)
 
 
+def test_rows_that_are_counted_anew_are_nobody() -> None:
+    rng = np.random.default_rng(0)
+    films = pd.DataFrame(rng.normal(size=(20, 3)))
+    decider = pb.Decider(pb.EIIDS(arm_effects="auto"), subspace=U3, seed=0)
+    decider.ask(films)
+    decider.ask(films.iloc[:5].reset_index(drop=True))  # the same, as far as can be told
+    decider.ask(films.iloc[[7, 3, 9]])
+    with pytest.raises(ValueError, match=r"index of arms is fresh \(0 to 2\), and row 0 has other"):
+        decider.ask(films.iloc[[7, 3, 9]].reset_index(drop=True))
+    assert decider.steps == 3
+    assert decider.ask(films.iloc[[7, 3]].reset_index(drop=True), ids=[7, 3]).label in (7, 3)
+
+
 @pytest.mark.parametrize("strategy", WITH_EFFECTS, ids=repr)
 def test_what_is_known_of_items_has_the_same_bits_however_it_is_reached(
     strategy: Any, tmp_path: Path

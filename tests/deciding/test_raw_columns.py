@@ -164,6 +164,8 @@ def test_a_subspace_of_ones_own_must_fit_the_features() -> None:
         ({"segement": "x"}, "context must have a column 'segment', it is missing"),
         ([{"segment": "x"}], "context must be one dict of values"),
         ({"segment": {1, 2}}, "context must hold texts and numbers"),
+        ({"segment": [*"xyxyxy"]}, "context must hold one value per column, got .* in 'segment'"),
+        ({"segment": np.array(["x"] * 6)}, "what differs from arm to arm is a column of the arms"),
     ],
 )
 def test_a_context_that_is_none_is_refused(context: Any, message: str) -> None:
@@ -197,3 +199,45 @@ def test_coefficients_are_in_the_units_of_the_columns() -> None:
     items = pb.Decider(pb.EIIDS(arm_effects=0.5), features=features, seed=0)
     items.learn(rows, returns, ids=[f"film {i % 7}" for i in range(400)])
     np.testing.assert_allclose(items.coefficients()["estimate"]["length"], 0.03, rtol=0.05)
+
+
+def test_a_context_among_the_arms_is_recorded_too() -> None:
+    decider = pb.Decider(features=made(), seed=0, log=True)
+    one = decider.ask(FILMS.assign(segment="x"))
+    assert one.context == {"segment": "x"}
+    mixed = decider.ask(FILMS.assign(segment=[*"xyxyxy"]))
+    assert mixed.context is None  # it comes with the films, not with the call
+    for decision, arms in ((one, FILMS), (mixed, FILMS.assign(segment=[*"xyxyxy"]))):
+        decider.tell(decision, 1.0)
+        explained = decider.explain(decision, arms=arms).table["counted"]
+        np.testing.assert_array_equal(explained, decider.explain(decision.id).table["counted"])
+    assert {*decider.audit(by="segment").exposure.table["segment"]} == {"all", "x", "not said"}
+
+
+def test_a_context_may_hold_a_vector() -> None:
+    features = pb.Features(
+        numeric=["length"],
+        embedding=["who"],
+        context=["who"],
+        interactions=[("who", "length")],
+    ).fit(
+        FILMS[["length"]].assign(who=pd.Series([np.eye(2)[i % 2] for i in range(6)], FILMS.index))
+    )
+    decider = pb.Decider(features=features, seed=0)
+    decision = decider.ask(FILMS[["length"]], context={"who": np.array([0.5, 1.0])})
+    assert decision.context == {"who": [0.5, 1.0]}
+    who = pd.Series([np.array([0.5, 1.0]) for _ in range(6)], FILMS.index)
+    table = FILMS[["length"]].assign(who=who)
+    np.testing.assert_array_equal(decision.arm, features.transform(table)[decision.index])
+
+
+def test_groups_of_the_context_disagree() -> None:
+    decider = pb.Decider(features=made(), seed=0, log=True)
+    played(decider)
+    assert decider.find_subspace(by="segment", leave_out=1).left_out.dim == 1
+    with pytest.raises(ValueError, match="by must be a column of the context or a key of meta"):
+        decider.find_subspace(by="segmnt")
+    with pytest.raises(ValueError, match="by must be a column of the context or a key of meta"):
+        decider.audit(by="segmnt")
+    with pytest.raises(TypeError, match="by must be a column of the context or a key of meta"):
+        decider.audit(by=3)  # type: ignore[arg-type]

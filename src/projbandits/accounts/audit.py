@@ -12,23 +12,27 @@ import importlib
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from projbandits._version import __version__
 from projbandits.accounts import item_groups as reading
 from projbandits.accounts import words
 from projbandits.accounts.choices import Choices, choices
-from projbandits.accounts.exposure import ALL, Exposure, exposure, followed
+from projbandits.accounts.exposure import Exposure, Who, exposure, followed
 from projbandits.accounts.gathered import Gathered, Outcomes
 from projbandits.accounts.leak import Leak, leak
-from projbandits.accounts.made import NOT_SAID, Log, Made, made
+from projbandits.accounts.made import Log, Made, made
 from projbandits.accounts.offered_items import Items
 from projbandits.accounts.protected import Protected
 from projbandits.accounts.proxies import has_boosting, proxies
 from projbandits.accounts.scores import Scores, scores
+from projbandits.accounts.segments import segments
 from projbandits.ridge import Ridge
 
 if TYPE_CHECKING:
@@ -201,21 +205,20 @@ def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
     if not len(items.vectors):
         raise _nothing(made(log, items, None))
     protected = Protected.of(known.subspace, known.columns, items.vectors)
-    extra = None if attributes is None else reading.read(
-        attributes, items.vectors, known.columns, _labels(log, items)
-    )  # fmt: skip
-    it = Gathered(known, items, protected, _theta(log, items))
+    extra = None
+    if attributes is not None:
+        extra = reading.read(attributes, items.vectors, known, items.labels)
+    it = Gathered(known, items, protected, _theta(log, items), _segments(log, items, by))
     it.add_all(made(log, items, by))
     n = max(it.cases, 1)
     offered = it.exposed.offered
+    who = items.who(known.features, it.exposed.largest)
+    one_each = _one_each(offered > 0, who)
     pieces = {name: reading.grouped(it.values(name), offered) for name in protected.pieces}
     unmatched = 0.0
     if extra is not None:
-        seen = offered > 0
-        unmatched = float(extra[seen].isna().all(axis=1).mean())
+        unmatched = float(extra.iloc[one_each].isna().all(axis=1).mean())
         pieces |= {str(c): reading.grouped(extra[c], offered) for c in extra.columns}
-    if by is not None and not _segmented(it):
-        raise ValueError(f"by must be a key of what was noted with decisions, got {by!r}")
     first = scores(it)
     varied = bool(protected.varied)
     answers = {
@@ -226,9 +229,10 @@ def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
             it.exposed,
             pieces,
             items.vectors @ it.aim,
-            followed(it.followed, [*protected.pieces], int((offered > 0).sum())),
+            followed(it.followed, [*protected.pieces], len(one_each)),
             by=by,
             unmatched=unmatched,
+            who=who,
         ),
     }
     about = _about(log, it)
@@ -238,25 +242,32 @@ def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
     }
     return Audit(
         **said,
-        proxies=proxies(items.vectors[offered > 0], known.subspace, known.columns, protected),
+        proxies=proxies(items.vectors[one_each], known.subspace, known.columns, protected),
         given_up=Costs(*(float(x) for x in it.lost / n)),
         about=about,
     )
 
 
-def _segmented(it: Gathered) -> bool:
-    """Tell whether any decision says to which segment it belongs."""
-    return any(name not in (ALL, NOT_SAID) for name, _ in it.exposed.places())
-
-
-def _labels(log: Log, items: Items) -> list[str | None] | None:
-    """Return what the items are called, None where the log does not say."""
-    called = getattr(log.ledger.catalogue(), "label", None)
-    if called is None:
+def _segments(log: Log, items: Items, by: str | None) -> Callable[[Any], str] | None:
+    """Return what tells the segment of what came with a decision under `by`."""
+    if by is None:
         return None
-    texts = [called(row) for row in range(len(items.vectors))]
-    # A text that looks like a number is written in quotes, so that it can be told from one.
-    return [json.loads(t) if t is not None and t[:1] == '"' else t for t in texts]
+    found = segments(one.segment for one in made(log, items, by, look=False))
+    if found is None:
+        raise ValueError(
+            "by must be a column of the context or a key of meta, which some decision has, got "
+            f"{by!r}"
+        )
+    return found
+
+
+def _one_each(seen: NDArray[np.bool_], who: Who) -> NDArray[np.int64]:
+    """Return an arm of each item that was on offer, in one of its contexts, drawn at random."""
+    rows = np.flatnonzero(seen)
+    if who is None:
+        return rows
+    rows = np.random.default_rng(0).permutation(rows)
+    return np.sort(rows[np.unique(who[rows], return_index=True)[1]])
 
 
 def _theta(log: Log, items: Items) -> Any:

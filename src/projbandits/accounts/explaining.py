@@ -12,7 +12,7 @@ from projbandits._checks import Array
 from projbandits.accounts.counterfactual import Counterfactual, counterfactual
 from projbandits.accounts.protected import feature_names
 from projbandits.arms import DecisionSet, FiniteArms
-from projbandits.deciding import offers
+from projbandits.deciding import contexts, offers
 from projbandits.deciding.decision import Decision, Grounds
 from projbandits.deciding.probabilities import probabilities
 from projbandits.ledger.fold import Known
@@ -72,7 +72,7 @@ def explain(known: Known, decision: Decision, arms: Any) -> Explanation:
     if arms is not None:
         penalty = known.state.ridge.penalty
         if known.features is not None:
-            arms = known.features.transform(arms, decision.context)
+            arms = contexts.again(known.features, arms, decision.context)
         offered, _ = offers.read("arms", arms, known.subspace, known.columns, penalty)
         grounds = grounds._replace(arms=_left(decision, grounds, offered))
     if grounds.arms is None:

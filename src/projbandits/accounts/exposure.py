@@ -19,19 +19,13 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array
 from projbandits.accounts.answers import CONFIDENCE, LEVEL, UNKNOWN, Answer
+from projbandits.accounts.segments import ALL
 from projbandits.statistics import Estimate, normal_quantile
 
 if TYPE_CHECKING:
     import pandas as pd
 
 KINDS = ("best guess", "explored", "chosen")
-ALL = "all"
-"""The segment of all decisions together."""
-
-MOST_SEGMENTS = 20
-OTHERS = "others"
-"""What all segments after the first twenty are counted as."""
-
 LEAST = 5
 """A group must have this many items in effect on either side, or nothing can be told of it."""
 
@@ -81,30 +75,26 @@ class Exposure(Answer):
 
 
 class Exposed:
-    """How often each item was chosen, and how often it was on offer.
+    """How often each arm was chosen, and how often it was on offer.
 
     Parameters
     ----------
     size : int
-        How many items there are.
+        How many distinct arms there are.
     """
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._counts: dict[tuple[str, str], tuple[Array, Array]] = {}
-        self._segments = set[str]()
+        self.largest = 0
         self.decisions: dict[tuple[str, str], int] = {}
 
     def add(
         self, rows: NDArray[np.int64], chosen: int, segment: str | None, kind: str | None
     ) -> None:
         """Count a decision; `kind` is "best guess", "explored" or not known."""
-        places = [ALL]
-        if segment is not None:
-            if len(self._segments) < MOST_SEGMENTS:
-                self._segments.add(segment)
-            places.append(f"={segment}" if segment in self._segments else OTHERS)
-        for place in places:
+        self.largest = max(self.largest, len(rows))
+        for place in (ALL,) if segment is None else (ALL, segment):
             for each in ("chosen", kind):
                 if each is None:
                     continue
@@ -113,25 +103,30 @@ class Exposed:
                     self._counts[key] = np.zeros(self._size), np.zeros(self._size)
                     self.decisions[key] = 0
                 offered, taken = self._counts[key]
-                # An item may be on offer twice.
+                # An arm may be on offer twice.
                 np.add.at(offered, rows, 1 / len(rows))
                 taken[rows[chosen]] += 1
                 self.decisions[key] += 1
 
-    def places(self) -> list[tuple[str, str]]:
-        """Return each segment's name and its key, all decisions first."""
-        keys = [place for place, kind in self._counts if kind == "chosen"]
-        return [(key.removeprefix("="), key) for key in sorted(keys, key=lambda k: k != ALL)]
+    @property
+    def segments(self) -> list[str]:
+        """The segments, all decisions first."""
+        found = [segment for segment, kind in self._counts if kind == "chosen"]
+        return sorted(found, key=lambda segment: segment != ALL)
 
-    def counts(self, place: str, kind: str) -> tuple[Array, Array]:
-        """Return how often items were on offer, in shares of a decision, and chosen."""
+    def counts(self, segment: str, kind: str) -> tuple[Array, Array]:
+        """Return how often arms were on offer, in shares of a decision, and chosen."""
         empty = np.zeros(self._size)
-        return self._counts.get((place, kind), (empty, empty))
+        return self._counts.get((segment, kind), (empty, empty))
 
     @property
     def offered(self) -> Array:
-        """How often each item was on offer, in shares of a decision."""
+        """How often each arm was on offer, in shares of a decision."""
         return self.counts(ALL, "chosen")[0]
+
+
+Who = NDArray[np.int64] | None
+"""Which item each arm is; None where every arm is one of its own."""
 
 
 class Tilt(NamedTuple):
@@ -144,16 +139,23 @@ class Tilt(NamedTuple):
 
 
 def tilt(
-    offered: Array, chosen: Array, inside: NDArray[np.bool_], known: NDArray[np.bool_]
+    offered: Array,
+    chosen: Array,
+    inside: NDArray[np.bool_],
+    known: NDArray[np.bool_],
+    who: Who = None,
 ) -> Tilt:
     """Return the tilt towards a group.
 
     Parameters
     ----------
     offered, chosen : ndarray of shape (N,)
-        How often each item was.
+        How often each arm was.
     inside, known : ndarray of bool
         Whether it belongs to the group, and whether that is known.
+    who : ndarray of int or None
+        Which item it is, where the same item has several arms, one for each context. An item that
+        belongs to the group in some contexts only counts as two.
 
     Examples
     --------
@@ -166,6 +168,11 @@ def tilt(
     """
     seen = known & (offered > 0)
     o, c, a = offered[seen], chosen[seen], inside[seen].astype(np.float64)
+    if who is not None:
+        units, place = np.unique(2 * who[seen] + inside[seen], return_inverse=True)
+        sums = [np.bincount(place, weights=x, minlength=len(units)) for x in (o, c)]
+        o, c = (x.astype(np.float64) for x in sums)
+        a = (units % 2).astype(np.float64)
     n = float(c.sum())
     if n == 0 or len(a) < 2:
         return Tilt(np.nan, np.nan, np.nan, False)
@@ -191,29 +198,32 @@ def exposure(
     *,
     by: str | None,
     unmatched: float,
+    who: Who = None,
 ) -> Exposure:
     """Return how choices spread over the groups of attributes.
 
     Parameters
     ----------
     exposed : Exposed
-        How often each item was on offer and chosen.
+        How often each arm was on offer and chosen.
     attributes : mapping
         The attributes, see `Groups`.
     worth : ndarray of shape (N,)
-        Today's score of each item.
+        Today's score of each arm.
     followed : DataFrame
         See `Exposure`.
     by, unmatched : str or None, and float
         See `Exposure`.
+    who : ndarray of int or None
+        Which item each arm is, see `tilt`.
     """
     import pandas as pd
 
     rows = []
     for name, (groups, known) in attributes.items():
-        for segment, key in exposed.places():
+        for segment in exposed.segments:
             for group, inside in groups:
-                rows.append(_row(exposed, key, inside, known))
+                rows.append(_row(exposed, segment, inside, known, who))
                 rows[-1] |= {"attribute": name, "group": group, "segment": segment}
     shares = ["offered", *KINDS, "difference", "low", "high", "z", "chosen_z"]
     table = pd.DataFrame(rows, columns=["attribute", "group", "segment", *shares, "decisions"])
@@ -228,7 +238,7 @@ def exposure(
             found = None
         share = Estimate(top["difference"], top["low"], top["high"])
         groups, known = attributes[top["attribute"]]
-        size = _worth(worth, dict(groups)[top["group"]], known & (exposed.offered > 0))
+        size = _worth(worth, dict(groups)[top["group"]], known & (exposed.offered > 0), who)
     if (followed["low"] > FOLLOWED).any():
         found = True
     return Exposure(
@@ -238,9 +248,9 @@ def exposure(
 
 
 def _row(
-    exposed: Exposed, key: str, inside: NDArray[np.bool_], known: NDArray[np.bool_]
+    exposed: Exposed, segment: str, inside: NDArray[np.bool_], known: NDArray[np.bool_], who: Who
 ) -> dict[str, float | str]:
-    tilts = {kind: tilt(*exposed.counts(key, kind), inside, known) for kind in KINDS}
+    tilts = {kind: tilt(*exposed.counts(segment, kind), inside, known, who) for kind in KINDS}
     best, every = tilts["best guess"], tilts["chosen"]
     difference, half = best.chosen - best.offered, normal_quantile(CONFIDENCE) * best.error
 
@@ -255,19 +265,28 @@ def _row(
         "high": difference + half,
         "z": z(best),
         "chosen_z": z(every),
-        "decisions": exposed.decisions.get((key, "chosen"), 0),
+        "decisions": exposed.decisions.get((segment, "chosen"), 0),
     }
 
 
-def _worth(worth: Array, inside: NDArray[np.bool_], known: NDArray[np.bool_]) -> Estimate:
+def _worth(worth: Array, inside: NDArray[np.bool_], known: NDArray[np.bool_], who: Who) -> Estimate:
     """Return how much more the items of a group are worth than the others."""
-    one, other = worth[known & inside], worth[known & ~inside]
+    one, other = (_by_item(worth, rows, who) for rows in (known & inside, known & ~inside))
     if len(one) < 2 or len(other) < 2:
         return UNKNOWN
     difference = float(one.mean() - other.mean())
     variance = one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other)
     half = normal_quantile(CONFIDENCE) * np.sqrt(variance)
     return Estimate(difference, difference - float(half), difference + float(half))
+
+
+def _by_item(worth: Array, rows: NDArray[np.bool_], who: Who) -> Array:
+    """Return what each item is worth, in the mean over its arms."""
+    if who is None:
+        return worth[rows]
+    _, place = np.unique(who[rows], return_inverse=True)
+    means: Array = np.bincount(place, weights=worth[rows]) / np.bincount(place)
+    return means
 
 
 def followed(sums: Array, names: list[str], items: int) -> pd.DataFrame:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -69,15 +70,24 @@ class Gathered:
         What must not count.
     theta : ndarray of shape (d,)
         What returns are believed to follow today, the protected part's effect included.
+    segment : callable or None
+        Tells the segment of what came with a decision.
     """
 
-    def __init__(self, known: Known, items: Items, protected: Protected, theta: Array) -> None:
+    def __init__(
+        self,
+        known: Known,
+        items: Items,
+        protected: Protected,
+        theta: Array,
+        segment: Callable[[Any], str] | None = None,
+    ) -> None:
         d = known.subspace.ambient
         self.known, self.items, self.protected, self.theta = known, items, protected, theta
         self.aim = theta if known.strategy.aims_at == "return" else known.subspace.project(theta)
         self.pieces = np.array([*protected.pieces.values()]).reshape(-1, d)
         self._outcomes = Outcomes(Ridge.prior(d))
-        self.exposed = Exposed(len(items.vectors))
+        self.exposed, self._segment = Exposed(len(items.vectors)), segment
         self.decisions = self.cases = self.guesses = 0
         self.left_out = {"too many": 0, "infinite": 0, "other subspace": 0, "not drawn": 0}
         self.learnt = False
@@ -120,7 +130,8 @@ class Gathered:
             if self._rng.random() < self._weigh:
                 self.weighed.append(decided(case, one.stream))
                 self.late.append(grounds.state.step > self._middle)
-        self.exposed.add(one.rows, one.chosen, one.segment, kind)
+        segment = None if self._segment is None else self._segment(one.segment)
+        self.exposed.add(one.rows, one.chosen, segment, kind)
 
     def _look(self, case: Case) -> None:
         """Note what changed with another protected part, and what the choice cost."""

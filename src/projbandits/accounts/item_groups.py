@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from projbandits._checks import Array, did_you_mean, short
 from projbandits._tables import table_array
 from projbandits.accounts.protected import groups
+from projbandits.deciding.contexts import item_columns, item_places, item_vectors
 from projbandits.ledger.catalogue import Catalogue
+from projbandits.ledger.fold import Known
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,33 +67,42 @@ def grouped(values: Any, offered: Array) -> tuple[Any, NDArray[np.bool_]]:
 def read(
     attributes: Any,
     vectors: Array,
-    columns: tuple[str, ...] | None,
-    labels: Sequence[Any] | None,
+    known: Known,
+    labels: Sequence[str | None],
 ) -> pd.DataFrame:
     """Return a table of attributes with a row for each item, missing where there is none.
 
     Parameters
     ----------
     attributes : table
-        Indexed by the items' labels, or with the columns of the features beside the attributes:
-        then rows are matched by their features.
+        Indexed by the items' labels, or with the columns of the features, or the raw ones of which
+        they are made, beside the attributes: then rows are matched by their features.
     vectors : ndarray of shape (N, d)
         The items' features.
-    columns : tuple of str or None
-        The features' names.
-    labels : sequence or None
+    known : Known
+        Which knows the features' names, and how they are made of raw columns.
+    labels : sequence of str or None
         The items' labels, where the log has them.
     """
     table = _frame(attributes)
+    columns, features = known.columns, known.features
+    raw = set[str]() if features is None else item_columns(features)
     if columns is not None and set(columns) <= set(table.columns):
-        places = _by_features(table, vectors, columns)
+        rows = table_array("attributes", table[list(columns)])
+        places = _by_features(rows, vectors)
         table = table.drop(columns=list(columns))
-    elif labels is not None and any(label is not None for label in labels):
+    elif features is not None and raw <= set(table.columns):
+        own = item_places(features, vectors.shape[1])
+        places = _by_features(item_vectors(features, table), vectors[:, own])
+        given = raw | {*features.context}
+        table = table.drop(columns=[name for name in table.columns if name in given])
+    elif any(label is not None for label in labels):
         places = _by_labels(table, labels)
     else:
         raise ValueError(
             "attributes must have the columns of the features too, since this log has no labels: "
-            f"got the columns {short([*table.columns])}, and the features are {columns}"
+            f"got the columns {short([*table.columns])}, and the features are "
+            f"{sorted(raw) if raw else columns}"
         )
     if not len(table.columns):
         raise ValueError("attributes must have a column that is no feature, got none")
@@ -101,8 +112,8 @@ def read(
         )
     found = table.iloc[places].reset_index(drop=True)
     # Rows of items without attributes were taken from the end; they are known to be unknown.
-    known = np.repeat(places[:, None] >= 0, len(found.columns), axis=1)
-    return found.astype(object).where(known, None).infer_objects()
+    told = np.repeat(places[:, None] >= 0, len(found.columns), axis=1)
+    return found.astype(object).where(told, None).infer_objects()
 
 
 def _frame(attributes: Any) -> pd.DataFrame:
@@ -124,12 +135,9 @@ def _frame(attributes: Any) -> pd.DataFrame:
     return frame
 
 
-def _by_features(
-    table: pd.DataFrame, vectors: Array, columns: tuple[str, ...]
-) -> NDArray[np.int64]:
-    """Return for each item the first row of the table with its features, or -1."""
-    rows = table_array("attributes", table[list(columns)])
-    catalogue = Catalogue(len(columns))
+def _by_features(rows: Array, vectors: Array) -> NDArray[np.int64]:
+    """Return for each item the first of the rows that has its features, or -1."""
+    catalogue = Catalogue(rows.shape[1])
     numbers, new = catalogue.numbered(rows)
     catalogue.extend(new)
     _, first = np.unique(numbers, return_index=True)
@@ -140,7 +148,7 @@ def _by_features(
     return at
 
 
-def _by_labels(table: pd.DataFrame, labels: Sequence[Any]) -> NDArray[np.int64]:
+def _by_labels(table: pd.DataFrame, labels: Sequence[str | None]) -> NDArray[np.int64]:
     """Return for each item the row of the table with its label, or -1."""
     import pandas as pd
 
@@ -148,8 +156,9 @@ def _by_labels(table: pd.DataFrame, labels: Sequence[Any]) -> NDArray[np.int64]:
     twice = index[index.duplicated()]
     if len(twice):
         raise ValueError(f"attributes must have distinct labels, got {twice[0]!r} more than once")
-    wanted = ["" if label is None else str(label) for label in labels]
+    wanted = ["" if label is None else label for label in labels]
     places: NDArray[np.int64] = index.get_indexer(pd.Index(wanted)).astype(np.int64)
+    places[[label is None for label in labels]] = -1
     if (places < 0).all():
         raise ValueError(
             f"attributes must have labels of items in its index, got {index[0]!r}"

@@ -66,6 +66,7 @@ LATER_KINDS = {
     "label": "text",
     "context": "text",
     "ledger": "text",
+    "labels": "text",
 }
 """What logs of earlier versions lack."""
 
@@ -222,6 +223,19 @@ def accounts(table: pd.DataFrame, known: Known) -> list[Account]:
     return [_account(x, row, known) for x, row in zip(arms, table.to_dict("records"), strict=True)]
 
 
+def _offer(vectors: Array, row: dict[Any, Any], known: Known) -> Offer:
+    labels = None if row["labels"] is None else json.loads(row["labels"])
+    if labels is not None and not (
+        isinstance(labels, list)
+        and len(labels) == len(vectors)
+        and all(isinstance(label, str) for label in labels)
+    ):
+        raise ValueError(f"decision {row['id']!r} has no sound labels")
+    for label in labels or ():
+        read_label(label)
+    return Offer(vectors, known.columns, None if labels is None else tuple(labels))
+
+
 def _account(x: Array, row: dict[Any, Any], known: Known) -> Account:
     d, penalty, offered = len(x), known.state.ridge.penalty, row["offered"]
     steps = known.state.step - 1
@@ -235,7 +249,7 @@ def _account(x: Array, row: dict[Any, Any], known: Known) -> Account:
     grounds = Grounds(
         known.strategy,
         known.state._replace(step=int(row["step"]), ridge=ridge),
-        None if vectors is None else Offer(vectors.reshape(-1, d), known.columns),
+        None if vectors is None else _offer(vectors.reshape(-1, d), row, known),
         tuple(int(taken) for taken in row["taken"]),
         known.columns,
     )

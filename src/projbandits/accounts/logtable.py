@@ -59,6 +59,7 @@ def frame(accounts: Sequence[Account], known: Known) -> pd.DataFrame:
             "label": pd.Series([_label(decision) for decision in decisions], dtype=object),
             "context": pd.Series([decision.around for decision in decisions], dtype=object),
             "ledger": pd.Series([known.key] * len(decisions), dtype=object),
+            "labels": pd.Series([*map(_labels, grounds)], dtype=object),
         }
     )
 
@@ -98,6 +99,12 @@ def renamed(table: pd.DataFrame, known: Known) -> pd.DataFrame:
 
 def _label(decision: Decision) -> str | None:
     return None if decision.label is None else write_label(decision.label)
+
+
+def _labels(grounds: Grounds | None) -> str | None:
+    """Return what the arms on offer are called, as JSON."""
+    labels = getattr(_finite(grounds), "labels", None)
+    return None if labels is None else json.dumps(labels)
 
 
 def _finite(grounds: Grounds | None) -> FiniteArms | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from projbandits._checks import Array
 from projbandits.accounts.offered_items import Items
 from projbandits.arms import FiniteArms
+from projbandits.deciding.contexts import noted
 from projbandits.deciding.decision import Grounds
 from projbandits.deciding.readings import Account, Reader
 from projbandits.ledger.fold import Known
@@ -20,9 +20,6 @@ from projbandits.ledger.randomness import Streams
 
 LOOKED_AT = 3000
 """Of more decisions than this, about so many are decided again; all are counted."""
-
-NOT_SAID = "not said"
-"""The segment of a decision whose notes do not say it."""
 
 
 class Made(NamedTuple):
@@ -36,8 +33,8 @@ class Made(NamedTuple):
         The place of the chosen arm among them; None in an infinite set.
     arm, reward : ndarray and float
         The chosen arm and its outcome; nan while there is none.
-    segment : str or None
-        What its notes say of `by`.
+    segment : optional
+        What came with it under `by`, or was noted; None if nothing was.
     grounds : Grounds or None
         What it rested on, if it is looked at.
     stream : callable
@@ -49,7 +46,7 @@ class Made(NamedTuple):
     chosen: int | None
     arm: Array
     reward: float
-    segment: str | None
+    segment: Any
     grounds: Grounds | None
     stream: Callable[[], np.random.Generator]
 
@@ -109,14 +106,14 @@ def _filed(account: Account, items: Items, by: str | None, looked: bool, number:
     decision, grounds = account.decision, account.decision.grounds
     rows = chosen = None
     if grounds is not None and isinstance(grounds.arms, FiniteArms) and decision.index is not None:
-        rows = items.numbers(grounds.arms.vectors)
+        rows = items.numbers(grounds.arms)
         chosen = grounds.position(decision.index)
     return Made(
         rows,
         chosen,
         decision.arm,
         account.reward,
-        _segment(by, getattr(decision, "around", None), decision.note),
+        _segment(by, decision.around, decision.note),
         grounds if looked else None,
         lambda: np.random.default_rng(number),
     )
@@ -136,18 +133,11 @@ def _held(held: Held, grounds: Grounds | None, by: str | None, streams: Streams)
         chosen,
         held.arm,
         np.nan if held.reward is None else held.reward,
-        _segment(by, getattr(event, "context", None), event.meta),
+        _segment(by, event.context, event.meta),
         grounds,
         lambda: streams.at(max(event.session, 0), event.draw),
     )
 
 
-def _segment(by: str | None, *notes: str | None) -> str | None:
-    """Return what came with a decision, or was noted, in a column, as text."""
-    if by is None:
-        return None
-    for note in notes:
-        noted: Any = None if note is None else json.loads(note)
-        if isinstance(noted, dict) and noted.get(by) is not None:
-            return str(noted[by])
-    return NOT_SAID
+def _segment(by: str | None, *notes: str | None) -> Any:
+    return None if by is None else noted(by, *notes)

@@ -9,8 +9,9 @@ import numpy as np
 
 from projbandits._words import interval, number, percent, percents
 from projbandits.accounts.choices import MANY
-from projbandits.accounts.exposure import ALL, FOLLOWED
+from projbandits.accounts.exposure import FOLLOWED
 from projbandits.accounts.proxies import PROXY
+from projbandits.accounts.segments import ALL
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -85,16 +85,17 @@ class Accounted(Recorded):
         ----------
         attributes : table, optional
             Attributes of the items that the decider never saw. Its index has the items' labels, or
-            it has the columns of the features too, by which its rows are matched.
+            it has the columns of the features too, or the raw ones, by which rows are matched.
         by : str, optional
-            A key of what was noted with decisions (`meta`): exposure is counted apart for each of
-            its values, such as the segment of the viewer.
+            A column of the context, or a key of what was noted with decisions (`meta`): exposure is
+            counted apart for each of its values, such as the segment of the viewer. Numbers of many
+            values are cut at their terciles.
         """
         from projbandits.accounts.audit import audit
         from projbandits.accounts.made import Log
 
         if by is not None and not isinstance(by, str):
-            raise TypeError(f"by must be a key of meta, got {by!r}")
+            raise TypeError(f"by must be a column of the context or a key of meta, got {by!r}")
         reader = self._logged()
         log = Log(self._now(), self._ledger, reader, self._spilled)
         return audit(log, attributes, by)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from projbandits.arms import DecisionSet
-from projbandits.deciding import offers, reports
+from projbandits.deciding import contexts, offers, reports
 from projbandits.deciding.accounted import Accounted
 from projbandits.deciding.choosing import (
     NOT_KEPT,
@@ -23,7 +23,7 @@ from projbandits.deciding.choosing import (
 )
 from projbandits.deciding.decision import Decision
 from projbandits.deciding.identifiability import warn_of_what_is_left_out
-from projbandits.deciding.identities import read_labels
+from projbandits.deciding.identities import is_fresh, read_labels
 from projbandits.deciding.units import look
 from projbandits.ledger.fold import Known
 from projbandits.ledger.happened import Changed, Event
@@ -35,14 +35,13 @@ KEPT = 100_000
 
 
 class Request(NamedTuple):
-    """What a caller passed to `ask`, with the ids and texts made of it."""
+    """What a caller passed to `ask`, with the ids and the note made of it."""
 
     arms: Any
     ids: Any
     context: Mapping[str, Any] | None
     names: Sequence[str]
     note: str | None
-    around: str | None
     called: bool
 
 
@@ -111,9 +110,8 @@ class Asking(Accounted):
         Decision, or list of Decision if `count` is given
         """
         names, note = reports.ids(id, count), reports.note(meta)
-        around = reports.context(context)
         given = None if ids is None else [*ids] if not isinstance(ids, str) else ids
-        request = Request(arms, given, context, names, note, around, id is not None)
+        request = Request(arms, given, context, names, note, id is not None)
         while True:
             try:
                 decisions = self._asked(request)
@@ -126,7 +124,10 @@ class Asking(Accounted):
         ledger, ids = self._ledger, request.names
         with self._lock:
             known = self._now()
+            around = contexts.around(known.features, request.arms, request.context)
             offered, columns = self._offered(request, known)
+            if known.state.effects is not None and request.ids is None:
+                self._check_index(request.arms, offered, known)
             offers.check_slots(offered, len(ids))
             if self._named_first(columns, known):
                 return self._asked(request)
@@ -138,7 +139,7 @@ class Asking(Accounted):
                 warn_of_what_is_left_out(offered, learnt_rows(known), known.subspace, columns)
             if known.features is None and self._looked.due(known.state.step):
                 look(self._looked, offered, columns, known.state.ridge.penalty)
-            asked = Asked(offered, kept, columns, ids, request.note, request.around)
+            asked = Asked(offered, kept, columns, ids, request.note, around)
             events, decisions = choose(
                 known, asked, numbers, self._streams, self._session, self._draws
             )
@@ -165,7 +166,7 @@ class Asking(Accounted):
         needed = known.state.effects is not None
         penalty = known.state.ridge.penalty
         if features is not None:
-            X = features.transform(arms, request.context)
+            X = contexts.transformed(features, arms, request.context)
             read = offers.read("arms", X, known.subspace, known.columns, penalty)
             labels = read_labels(ids, arms, len(X), needed)
             return offers.Offer(X, known.columns, labels), read[1]
@@ -181,6 +182,24 @@ class Asking(Accounted):
             if same and known.columns is before.columns:
                 return last.offer, known.columns  # checked last time
         return offers.read("arms", arms, known.subspace, known.columns, penalty, ids, needed)
+
+    def _check_index(self, arms: Any, offered: DecisionSet, known: Known) -> None:
+        """Raise if arms are called 0, 1, ... by a fresh index, and are not who they were."""
+        if not is_fresh(getattr(arms, "index", None)) or not isinstance(offered, offers.Offer):
+            return
+        own = offered.vectors[:, contexts.item_places(known.features, known.subspace.ambient)]
+        before = self._by_number
+        if before is not None:
+            both = min(len(before), len(own))
+            differ = (before[:both] != own[:both]).any(axis=1)
+            if differ.any():
+                row = int(differ.argmax())
+                raise ValueError(
+                    "ids must say who the arms are, since the strategy has arm_effects: the index "
+                    f"of arms is fresh (0 to {len(own) - 1}), and row {row} has other features "
+                    "than in the call before; keep the catalogue's index, or pass ids=..."
+                )
+        self._by_number = own.copy()
 
     def _record(self, events: Sequence[Event], numbers: Numbered) -> bool:
         """Record decisions; tell whether they are new."""

@@ -12,6 +12,7 @@ import numpy as np
 from projbandits._checks import Array, did_you_mean
 from projbandits.arms import FiniteArms
 from projbandits.deciding.accounted import Accounted
+from projbandits.deciding.contexts import named, noted
 from projbandits.deciding.decision import Decision
 from projbandits.deciding.offers import match
 from projbandits.deciding.readings import Account
@@ -68,7 +69,8 @@ class Finding(Accounted):
         Parameters
         ----------
         by : str
-            The key of `meta` that names the group of a decision, such as the viewer's segment.
+            The column of the context, or the key of `meta`, that names the group of a decision,
+            such as the viewer's segment.
         leave_out : int, optional
             How many directions to leave out. By default as many as the likelihood asks for.
         seed : int
@@ -158,11 +160,14 @@ def _differs(decision: Decision, rests: Array) -> tuple[int, float, int, float] 
 
 
 def _group(decision: Decision, by: str) -> str:
-    meta = decision.meta
-    if not isinstance(meta, dict) or by not in meta:
-        known = meta if isinstance(meta, dict) else ()
+    value = noted(by, decision.around, decision.note)
+    if value is None:
+        known = [
+            *(decision.context or ()),
+            *(decision.meta if isinstance(decision.meta, dict) else ()),
+        ]
         raise ValueError(
-            f"by must be a key of every decision's meta, got {by!r}, which decision "
-            f"{decision.id!r} lacks{did_you_mean(by, known)}"
+            "by must be a column of the context or a key of meta that every decision has, got "
+            f"{by!r}, which decision {decision.id!r} lacks{did_you_mean(by, known)}"
         )
-    return str(meta[by])
+    return named(value)

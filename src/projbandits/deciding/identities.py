@@ -46,6 +46,11 @@ def read_labels(ids: Any, arms: Any, size: int, needed: bool) -> tuple[str, ...]
     return None  # an index that means nothing is none
 
 
+def is_fresh(index: Any) -> bool:
+    """Tell whether an index only counts rows: that of a new table, or after `reset_index`."""
+    return type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
+
+
 def items_of(ids: Any, size: int) -> tuple[str, ...]:
     """Return whose returns the rows of a history are; an item may have many."""
     if isinstance(ids, str) or not isinstance(ids, Iterable):

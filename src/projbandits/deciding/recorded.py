@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from datetime import timedelta
 
+from projbandits._checks import Array
 from projbandits.deciding.choosing import Last
 from projbandits.deciding.decision import Decision
 from projbandits.deciding.eligibility import check_suits
@@ -60,6 +61,7 @@ class Recorded:
         self._snapshot_at = self._known.position
         self._last: Last | None = None
         self._looked = Looked()
+        self._by_number: Array | None = None
         self._files: list[str | bytes] = []
         self._largest = math.inf
         self._lock = threading.RLock()

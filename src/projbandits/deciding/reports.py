@@ -6,7 +6,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -57,8 +57,8 @@ def note(meta: Any) -> str | None:
         raise TypeError(f"meta must be something that JSON can hold, {error}") from error
 
 
-def context(given: Any) -> str | None:
-    """Return the columns that come with a call, as JSON."""
+def context(given: Any, vectors: Collection[str] = ()) -> str | None:
+    """Return the columns that come with a call, as JSON; some may hold vectors."""
     if given is None:
         return None
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
@@ -66,6 +66,12 @@ def context(given: Any) -> str | None:
             f"context must be one dict of values by their columns' names, got {short(given)}"
         )
     plain = {name: getattr(value, "tolist", lambda v=value: v)() for name, value in given.items()}
+    for name, value in plain.items():
+        if isinstance(value, list | tuple | dict) and name not in vectors:
+            raise TypeError(
+                f"context must hold one value per column, got {short(value)} in {name!r}: what "
+                "differs from arm to arm is a column of the arms"
+            )
     try:
         return json.dumps(plain)
     except (TypeError, ValueError, RecursionError) as error:
@@ -84,7 +90,7 @@ def half_life(value: Any) -> tuple[Any, ...]:
     if value is None or value == math.inf:
         return ()
     if isinstance(value, str | timedelta):
-        return seconds("half_life", value), SECONDS
+        return seconds("half_life", value, "a number of decisions"), SECONDS
     return positive("half_life", value), DECISIONS
 
 
@@ -122,8 +128,8 @@ def expired(id: str, now: float, reward: float | None) -> Told | Withdrawn:
     return Told(id, now, _reward(id, reward), EXPIRED)
 
 
-def seconds(name: str, value: Any) -> float:
-    """Return a span of time in seconds.
+def seconds(name: str, value: Any, number: str = "seconds") -> float:
+    """Return a span of time in seconds; an error says what a plain number would be.
 
     Examples
     --------
@@ -136,12 +142,17 @@ def seconds(name: str, value: Any) -> float:
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([smhdw])\s*", value)
         if match is None:
+            hint = f": pass {value.strip()} or '{value.strip()}d'" if _is_number(value) else ""
             raise ValueError(
-                f"{name} must be seconds, a timedelta, or a text such as '90s', '24h' or '7d', got "
-                f"{short(value)}"
+                f"{name} must be {number}, a timedelta, or a text with a unit such as '90s', '24h' "
+                f"or '7d', got {short(value)}{hint}"
             )
         return positive(name, float(match[1]) * UNITS[match[2]])
     return positive(name, value)
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"\s*\d{1,12}(\.\d{1,12})?\s*", text) is not None
 
 
 def pairs(outcomes: Any) -> Iterator[tuple[Any, Any]]:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from projbandits.accounts.audit import Audit
-from projbandits.accounts.exposure import ALL
+from projbandits.accounts.segments import ALL
 from projbandits.plots.style import COLOURS, COLUMN_WIDTH, MARKERS, finish
 
 MOST_LEAKS, MOST_ROWS = 8, 40

@@ -1,0 +1,131 @@
+"""What comes with a call and what is an item's own, for deciders with features."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from projbandits._checks import Array
+from projbandits._columns import Columns
+from projbandits._encodings import Embedding
+from projbandits.deciding import reports
+from projbandits.features import Features
+
+
+def vector_columns(features: Features | None) -> set[str]:
+    """Return the columns of the context that hold a vector."""
+    if features is None:
+        return set()
+    found = features.encodings_
+    return {name for name in features.context if isinstance(found[name], Embedding)}
+
+
+def transformed(features: Features, items: Any, context: Mapping[str, Any] | None) -> Array:
+    """Return the feature vectors of items in one context."""
+    if context is not None:
+        # A column of vectors has one row here, and the vector is its entry.
+        vectors = vector_columns(features)
+        context = {
+            name: [value] if name in vectors and np.ndim(value) == 1 else value
+            for name, value in context.items()
+        }
+    return features.transform(items, context)
+
+
+def around(features: Features | None, items: Any, context: Any) -> str | None:
+    """Return the columns that come with a call, as JSON.
+
+    Where none are given, they are those columns of the context that stand among the items' own and
+    are the same for all of them. Others come with an item, not with the call.
+
+    Examples
+    --------
+    >>> import projbandits as pb
+    >>> from projbandits.deciding.contexts import around
+    >>> features = pb.Features(numeric={"length": (0.0, 1.0), "hour": (0.0, 1.0)}, context=["hour"])
+    >>> around(features.fit(), [{"length": 90, "hour": 7}, {"length": 120, "hour": 7}], None)
+    '{"hour": 7}'
+    """
+    vectors = vector_columns(features)
+    if context is not None:
+        return reports.context(context, vectors)
+    wanted = [] if features is None else [name for name in features.context if name not in vectors]
+    if not wanted:
+        return None
+    columns = Columns("items", items)
+    found = {}
+    for name in wanted:
+        entries = columns.values(name).tolist() if name in columns.names else []
+        if entries and all(entry == entries[0] for entry in entries):
+            found[name] = entries[0]
+    return reports.context(found) if found else None
+
+
+def again(features: Features, items: Any, context: Mapping[str, Any] | None) -> Array:
+    """Return the feature vectors of items of a decision, whose context may be among their own."""
+    whole = context is not None and all(
+        features.encodings_[name].within(context) for name in features.context
+    )
+    return transformed(features, items, context if whole else None)
+
+
+def item_places(features: Features | None, d: int) -> list[int]:
+    """Return which features are an item's own: no context is in them."""
+    if features is None or not features.context:
+        return [*range(d)]
+    around = set(features.context)
+    return [j for j, sources in enumerate(features.sources.values()) if not sources & around]
+
+
+def item_columns(features: Features) -> set[str]:
+    """Return the raw columns that items have."""
+    found = set[str]()
+    for name, encoding in features.encodings_.items():
+        if name not in features.context:
+            block = encoding.columns if isinstance(encoding, Embedding) else None
+            found |= {*(block or (name,))}
+    return found
+
+
+def item_vectors(features: Features, items: Any) -> Array:
+    """Return the features that are the items' own, in the order of `item_places`."""
+    columns = Columns("attributes", items)
+    parts = {}
+    for name, encoding in features.encodings_.items():
+        if name not in features.context:
+            parts[name] = np.zeros((len(columns), len(encoding.names)))
+            encoding.encode(columns, parts[name])
+    rows = [np.ones((len(columns), int(features.constant))), *parts.values()]
+    for a, b in features.interactions:
+        if a in parts and b in parts:
+            product = parts[a][:, :, None] * parts[b][:, None, :]
+            rows.append(product.reshape(len(columns), -1))
+    return np.hstack(rows)
+
+
+def noted(by: str, *notes: str | None) -> Any:
+    """Return what came with a decision, or was noted, under a name; None if nothing was."""
+    for note in notes:
+        said = None if note is None else json.loads(note)
+        if isinstance(said, dict) and said.get(by) is not None:
+            return said[by]
+    return None
+
+
+def named(value: Any) -> str:
+    """Return a value of a context or of a note as a text: 1 and 1.0 are the same.
+
+    Examples
+    --------
+    >>> from projbandits.deciding.contexts import named
+    >>> named(1), named(1.0), named(0.5), named(True), named("1"), named(["a", 2])
+    ('1', '1', '0.5', 'True', '1', '["a", 2]')
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value) if isinstance(value, list | dict) else str(value)
