@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dgeqp3, dorgqr, dtrtri
+from scipy.linalg.lapack import dgeqp3, dgeqrf, dorgqr, dtrtri
 
 from projbandits._checks import Array
 
@@ -19,6 +19,13 @@ def pivots(X: Array) -> tuple[Array, NDArray[np.int64]]:
     """
     qr, order, _, _, _ = dgeqp3(X.T)
     return qr, np.asarray(order, dtype=np.int64) - 1
+
+
+def distances(X: Array) -> Array:
+    """Return how far each row of X, which has no more rows than columns, is from those before."""
+    if len(X) == 0:
+        return np.empty(0)
+    return np.abs(np.diagonal(dgeqrf(X.T)[0]))
 
 
 def surely_full(R: Array, tolerance: float) -> bool:

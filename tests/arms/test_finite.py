@@ -72,6 +72,17 @@ def test_the_first_arms_are_independent_where_round_off_blurs_the_rank() -> None
     assert len(pb.FiniteArms(near).basis("first")) == 2
 
 
+def test_the_first_arms_are_those_in_front_unless_one_of_them_adds_nothing() -> None:
+    rng = np.random.default_rng(4)
+    for K, d in ((45, 10), (7, 3), (4, 6)):
+        X = rng.uniform(-1, 1, (K, d))
+        assert pb.FiniteArms(X).basis_rows("first") == naive.first_independent(X)
+        X[1] = 3 * X[0]
+        rows = pb.FiniteArms(X).basis_rows("first")
+        assert rows == naive.first_independent(X)
+        assert 1 not in rows
+
+
 def test_arms_are_a_copy_of_what_was_given() -> None:
     X = np.eye(2)
     arms = pb.FiniteArms(X)

@@ -45,3 +45,14 @@ def test_what_comes_in_any_order_and_twice_is_the_whole_with_every_trial_once() 
             assert records.regret[:, 0].tolist() == list(spec.numbers)
             assert records.pulls is not None
             assert records.pulls[:, 0].tolist() == list(spec.numbers)
+
+
+def test_few_long_trials_are_spread_over_many_chunks() -> None:
+    def sizes(trials: int, horizon: int) -> list[int]:
+        spec = Spec(SETTING_A, (GREEDY[0],), ("events",), trials, horizon, 0, np.array([1]))
+        return [len(job.trials) for job in Pieces(spec).left()]
+
+    assert sizes(20, 10**6) == [1] * 20
+    assert sizes(80, 10**5) == [4] * 20
+    assert sizes(2000, 10**9) == [TRIALS_PER_CHUNK] * 125
+    assert sizes(20, 100) == [16, 4]

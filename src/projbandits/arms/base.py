@@ -13,10 +13,12 @@ import numpy.typing as npt
 import scipy.linalg
 
 from projbandits._checks import Array, one_of
-from projbandits._linalg import pivots, surely_full
+from projbandits._linalg import distances, pivots, surely_full
 from projbandits.subspace import Subspace
 
 BASIS_METHODS = ("pivoted-qr", "first")
+OUTSIDE = 1e-10
+"""A row this far from the span of others, relative to the longest, is clearly independent."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,14 +168,19 @@ def independent_rows(X: Array, method: str, tolerance: float) -> list[int]:
     R, order = pivots(X)
     farthest_first: list[int] = order.tolist()
     k = X.shape[1]
-    if method == "pivoted-qr" and surely_full(R, 10 * tolerance):
+    full = surely_full(R, 10 * tolerance)
+    if method == "pivoted-qr" and full:
         return farthest_first[:k]
     largest = np.abs(X).max(axis=0)
     unit_free = X / np.where(largest > 0, largest, 1.0)
-    sizes = np.abs(np.diag(pivots(unit_free)[0]))
-    k = int((sizes > tolerance * sizes[0]).sum())
+    if not full:
+        sizes = np.abs(np.diag(pivots(unit_free)[0]))
+        k = int((sizes > tolerance * sizes[0]).sum())
     if method == "pivoted-qr":
         return farthest_first[:k]
+    longest = float(np.linalg.norm(unit_free, axis=1).max())
+    if distances(unit_free[:k]).min(initial=np.inf) > 10 * OUTSIDE * longest:
+        return list(range(k))  # by far the most common case, and the others take long
     taken = _independent_in_order(unit_free, range(len(X)), k, [])
     return _independent_in_order(unit_free, farthest_first, k, taken)
 
@@ -188,6 +195,6 @@ def _independent_in_order(X: Array, order: Iterable[int], k: int, taken: list[in
         Q = scipy.linalg.qr(X[taken].T, mode="economic")[0].T if taken else X[:0]
         rest = X[i] - (X[i] @ Q.T) @ Q
         rest -= (rest @ Q.T) @ Q  # again, as a single pass leaves round-off
-        if np.linalg.norm(rest) > 1e-10 * longest:
+        if np.linalg.norm(rest) > OUTSIDE * longest:
             taken.append(i)
     return taken

@@ -12,6 +12,9 @@ from projbandits._checks import Array
 from projbandits.arms import FiniteArms
 from projbandits.problems import World
 
+VECTOR = 16
+"""Loops over this many arms at a time are vector instructions, and those over the rest are not."""
+
 
 class FiniteWorld(NamedTuple):
     """What a kernel knows of a world of K arms.
@@ -99,6 +102,16 @@ class Arrays:
     def basis(self, method: str) -> NDArray[np.int64]:
         """Return the rows of D_k."""
         return np.array(self.arms.basis_rows(method), dtype=np.int64)
+
+
+def widened(columns: Array) -> Array:
+    """Return matrices with an arm per column and columns of zeros up to a multiple of `VECTOR`.
+
+    An arm of zeros whose score is -inf never leads, and tells nothing.
+    """
+    out = np.zeros((*columns.shape[:-1], -(-columns.shape[-1] // VECTOR) * VECTOR))
+    out[..., : columns.shape[-1]] = columns
+    return out
 
 
 def _with_transpose(X: Array) -> tuple[Array, Array]:

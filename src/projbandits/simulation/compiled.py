@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
-from projbandits.arms import ConvexSet, FiniteArms, Polytope
+from projbandits.arms import ConvexSet, EntropyBall, FiniteArms, Polytope
 from projbandits.problems import Jump, OfferedWorld, Wander, World
-from projbandits.simulation.arrays import Arrays, ConvexWorld
+from projbandits.simulation.arrays import Arrays, ConvexWorld, widened
 from projbandits.strategies import CompiledRule, LinearStrategy, Strategy
 from projbandits.strategies.effects import RATIOS, Effects
 from projbandits.strategies.information import BELIEF_DRAWS
@@ -21,6 +21,10 @@ from projbandits.strategies.rule import overridden
 
 LARGEST_SQUARE = 1e8
 """How many times a squared arm may exceed the ridge: V^-1 magnifies round-off by that much."""
+SEARCHING, FIXED = "ellipsoid.optimistic", 4
+"""The rule that searches a convex set has a kernel of its own for the entropy ball of setting c."""
+WIDENED = (SEARCHING, "improvement.eiids", "improvement.eiratio")
+"""The rules that are not disturbed by arms that do not exist, and faster with them."""
 DRIFTS = (type(None), Jump, Wander)
 LEARNING = ("init", "update", "learnt", "aim")
 """The methods that the loops do as `LinearStrategy` does, whatever the rule."""
@@ -147,11 +151,13 @@ def _without_effects(
     from projbandits.simulation.kernels.finite_loop import finite_view
 
     learn, aim = _features(arrays, strategy)
-    K, d = learn[0].shape
+    same, d = learn is aim, learn[0].shape[1]
+    if rule.kernel in WIDENED:
+        learn, aim = ((rows, widened(columns)) for rows, columns in (learn, aim))
     B = arrays.world.seen.basis if rule.inside else np.empty((d, 0))
     basis = arrays.basis(rule.basis)
     view = finite_view(strategy.ridge, learn, aim, basis, rule.parameters, rule.plan, B)
-    return view, np.empty((2, d)), np.empty(K), rule.widths, learn is aim
+    return view, np.empty((2, d)), np.empty_like(view.scores), rule.widths, same
 
 
 def _with_effects(arrays: Arrays, strategy: LinearStrategy, rule: CompiledRule) -> tuple[Any, ...]:
@@ -192,12 +198,15 @@ def _convex(world: World, strategy: LinearStrategy, rule: CompiledRule) -> tuple
     arms = world.arms
     assert isinstance(arms, ConvexSet)
     learns_whole, aims_whole = strategy.learns_on == "arm", strategy.aims_at == "return"
+    region = REGIONS[type(arms)](arms)
+    if rule.kernel == SEARCHING and type(arms) is EntropyBall and arms.d == FIXED:
+        region = region._replace(fixed=(0,) * FIXED)
     view = convex_view(
         aims_whole,
         strategy.ridge,
         arms.basis(rule.basis),
         arms.spanning_points,
-        REGIONS[type(arms)](arms),
+        region,
         rule.parameters,
         rule.plan,
         world.seen,

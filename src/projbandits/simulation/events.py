@@ -20,7 +20,7 @@ from projbandits.arms import FiniteArms
 from projbandits.problems import Gaussian, World
 from projbandits.problems.base import are_best
 from projbandits.simulation import compiled
-from projbandits.simulation.arrays import FiniteWorld
+from projbandits.simulation.arrays import FiniteWorld, widened
 from projbandits.simulation.streams import key, stream
 from projbandits.strategies import LinearStrategy, Strategy
 from projbandits.strategies.ellipsoid import Ellipsoidal
@@ -118,7 +118,7 @@ def run(
 
 
 def _transposed(matrices: Array) -> Array:
-    return np.array(matrices.swapaxes(1, 2), order="C")
+    return widened(matrices.swapaxes(1, 2))
 
 
 def _truth(batch: dict[int, World]) -> FiniteWorld:

@@ -16,7 +16,9 @@ from projbandits.simulation.records import Records
 from projbandits.simulation.request import Spec
 
 TRIALS_PER_CHUNK = 16
-"""How many trials are run, and kept, together."""
+"""How many trials are run, and kept, together: if they are few and long, a half, a quarter ..."""
+STEPS_PER_CHUNK = 200_000
+"""Chunks with fewer steps, over all strategies, are not worth dividing."""
 
 
 class Job(NamedTuple):
@@ -46,6 +48,7 @@ class Pieces:
 
     def __init__(self, spec: Spec) -> None:
         self._trials = spec.numbers
+        self._chunk = _chunk(spec)
         self._there = np.zeros((len(spec.strategies), len(spec.numbers)), np.bool_)
         self._pieces: list[list[tuple[int, Records]]] = [[] for _ in spec.strategies]
 
@@ -72,8 +75,8 @@ class Pieces:
     def left(self) -> Iterator[Job]:
         """Yield what is missing: chunk by chunk, all strategies that lack the same trials."""
         first, last = self._trials.start, self._trials.stop
-        for start in range(first - first % TRIALS_PER_CHUNK, last, TRIALS_PER_CHUNK):
-            chunk = range(max(start, first), min(start + TRIALS_PER_CHUNK, last))
+        for start in range(first - first % self._chunk, last, self._chunk):
+            chunk = range(max(start, first), min(start + self._chunk, last))
             missing = ~self._there[:, chunk.start - first : chunk.stop - first]
             changes = (missing[:, 1:] != missing[:, :-1]).any(axis=0)
             ends = [0, *(1 + np.flatnonzero(changes)).tolist(), len(chunk)]
@@ -95,6 +98,16 @@ class Pieces:
         assert self._there.all()
         ordered = (sorted(pieces, key=lambda piece: piece[0]) for pieces in self._pieces)
         return [Records.concat([records for _, records in pieces]) for pieces in ordered]
+
+
+def _chunk(spec: Spec) -> int:
+    """Return how many trials are run together, so that no thread waits long for the last one."""
+    size, steps = TRIALS_PER_CHUNK, spec.horizon * len(spec.strategies)
+    while (
+        size > 1 and len(spec.numbers) < TRIALS_PER_CHUNK * size and size * steps > STEPS_PER_CHUNK
+    ):
+        size //= 2
+    return size
 
 
 def _runs(mask: NDArray[np.bool_]) -> Iterator[range]:

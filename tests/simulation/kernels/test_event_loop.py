@@ -13,6 +13,7 @@ from tests.kernels import opened
 from tests.worlds import LEVEL, flag, p_value
 
 begin, still, stretch = opened(philox.begin), opened(event_loop.still), opened(event_loop.stretch)
+lead, within = opened(event_loop.lead), opened(event_loop.within)
 
 
 @pytest.mark.parametrize(
@@ -51,3 +52,19 @@ def test_without_noise_a_stretch_ends_where_single_steps_do(
         last = np.nextafter(end, 0.0) if is_open else end
         expected = naive.stretch(most, drift, 0.0, 0.25, -last, last, np.random.default_rng(0))
         assert still(most, drift, 0.25, (-end, end, is_open, is_open)) == expected
+
+
+@pytest.mark.parametrize("K", [1, 3, 18])
+def test_a_leader_leads_exactly_while_no_other_arm_has_the_largest_score(K: int) -> None:
+    rng, room = np.random.default_rng(K), (np.empty(K), np.empty(K))
+    for _ in range(50):  # whole numbers: ties are common, and exact
+        scores, slopes = (
+            rng.integers(-3, 4, K).astype(float),
+            rng.integers(-1, 2, K).astype(float),
+        )
+        if K > 3:
+            scores[-1], slopes[-1] = -np.inf, 0.0  # an arm that does not exist
+        i = int(scores.argmax())
+        interval = lead(scores, slopes, i, *room)
+        for c in np.arange(-6, 6.25, 0.25):
+            assert within(c, interval) == (i == (scores + slopes * c).argmax())

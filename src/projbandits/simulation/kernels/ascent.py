@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array
 from projbandits.simulation.kernels.common import copy, inlined
-from projbandits.simulation.kernels.support import entropy_root, support
+from projbandits.simulation.kernels.support import dimension, entropy_root, support
 
 LASTS = 8
 """For how many searches Newton's response to a gradient is used before it is computed anew."""
@@ -94,25 +94,27 @@ def search_room(count: int, d: int) -> Search:
 
 
 @inlined
-def score(inverse, aim, radius, x, gradient):  # type: ignore[no-untyped-def]
+def score(d, inverse, aim, radius, x, gradient):  # type: ignore[no-untyped-def]
     """Return the optimistic score of x and its width, and fill its gradient."""
     height, square = 0.0, 0.0
-    for a in range(x.size):
+    for a in range(d):
         product = 0.0
-        for b in range(x.size):
+        for b in range(d):
             product += inverse[a, b] * x[b]
         gradient[a] = product
         square += product * x[a]
         height += aim[a] * x[a]
     width = math.sqrt(max(square, 0.0))
     factor = radius / width if width > 0.0 else radius
-    for a in range(x.size):
+    for a in range(d):
         gradient[a] = aim[a] + factor * gradient[a]
     return height + radius * width, width
 
 
 @inlined
-def newton(inverse, aim, radius, width, s, c, x, g, goal, ahead, matrix, rows, response):  # type: ignore[no-untyped-def]
+def newton(  # type: ignore[no-untyped-def]
+    d, inverse, aim, radius, width, s, c, x, g, goal, ahead, matrix, rows, response
+):
     """Fill `ahead` with Newton's step on g(x(c)) = c; return the gain it expects, and a curvature.
 
     On the entropy ball x'(c) = B B^T with B = sqrt(s) R (I - q q^T), where R is the diagonal
@@ -121,7 +123,6 @@ def newton(inverse, aim, radius, width, s, c, x, g, goal, ahead, matrix, rows, r
     where the score, as a function of c, is concave; elsewhere `ahead` becomes g and -1 is returned.
     Its eigenvalues are at most 1, so none is below their product, which is the curvature returned.
     """
-    d = x.size
     root, q, b, h, y = rows[0], rows[1], rows[2], rows[3], rows[4]
     square = 0.0
     for a in range(d):
@@ -156,7 +157,7 @@ def newton(inverse, aim, radius, width, s, c, x, g, goal, ahead, matrix, rows, r
     for e in range(d):
         pivot = matrix[e, e]
         if not pivot > 1e-4:
-            copy(g, ahead)
+            copy(g, ahead, d)
             return -1.0, 0.0
         curvature *= min(pivot, 1.0)
         inverted = 1.0 / pivot
@@ -191,14 +192,13 @@ def newton(inverse, aim, radius, width, s, c, x, g, goal, ahead, matrix, rows, r
             if k > 0:
                 response[a, k - 1] = y[a]
         if k == 0:
-            onward(inverse, aim, first, second, x, g, y, goal, ahead)
+            onward(d, inverse, aim, first, second, x, g, y, goal, ahead)
     return 0.5 * gain, curvature
 
 
 @inlined
-def onward(inverse, aim, first, second, x, g, y, goal, ahead):  # type: ignore[no-untyped-def]
+def onward(d, inverse, aim, first, second, x, g, y, goal, ahead):  # type: ignore[no-untyped-def]
     """Fill the goal x + y, and `ahead` with the gradient to be expected there, g + H y."""
-    d = x.size
     total = 0.0
     for a in range(d):
         goal[a] = x[a] + y[a]
@@ -211,12 +211,12 @@ def onward(inverse, aim, first, second, x, g, y, goal, ahead):  # type: ignore[n
 
 
 @inlined
-def chord(c, g, response, y):  # type: ignore[no-untyped-def]
+def chord(d, c, g, response, y):  # type: ignore[no-untyped-def]
     """Fill y with Newton's step by an earlier response; return the gain it expects."""
     gain = 0.0
-    for a in range(g.size):
+    for a in range(d):
         value = 0.0
-        for e in range(g.size):
+        for e in range(d):
             value += response[a, e] * (g[e] - c[e])
         y[a] = value
         gain += value * (g[a] - c[a])
@@ -224,10 +224,10 @@ def chord(c, g, response, y):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def left(s, c, x, g):  # type: ignore[no-untyped-def]
+def left(d, s, c, x, g):  # type: ignore[no-untyped-def]
     """Return |B^T (g - c)|^2 / 2; divided by the least curvature, it bounds what Newton expects."""
     whole, across, along = 0.0, 0.0, 0.0
-    for a in range(x.size):
+    for a in range(d):
         off = g[a] - c[a]
         whole += x[a] * off * off
         across += x[a] * c[a] * off
@@ -241,43 +241,44 @@ def go(view, radius, k, moves, enough):  # type: ignore[no-untyped-def]
 
     If what is left to gain is surely below `enough`, Newton's step is not computed.
     """
-    search, region = view.search, view.region
+    search, region, d = view.search, view.region, dimension(view.region)
     c, x, g = search.directions[k], search.points[k], search.gradients[k]
     fresh = search.rows[0]
     before = search.heights[k]
     if moves:
-        copy(search.nexts[k], c)
+        copy(search.nexts[k], c, d)
     while True:
         if moves:
             support(region, c, x, k)
-        height, width = score(view.inverse, view.aim, radius, x, fresh)
+        height, width = score(d, view.inverse, view.aim, radius, x, fresh)
         if not (moves and height < before and search.ahead[k] >= 0.0):
             break
-        copy(g, c)
+        copy(g, c, d)
         search.ahead[k] = -1.0
         search.curvatures[k] = 0.0
-    copy(fresh, g)
+    copy(fresh, g, d)
     search.heights[k] = height
     if moves:
         search.roots[k] = entropy_root(region, c, k)
     s = search.roots[k]
     if not (s > 0.0 and width > 0.0 and radius > 0.0):
-        copy(g, search.nexts[k])
+        copy(g, search.nexts[k], d)
         search.ahead[k], search.curvatures[k] = -1.0, 0.0
         return height - before
-    if moves and left(s, c, x, g) < enough * search.curvatures[k]:
-        copy(x, search.goals[k])
+    if moves and left(d, s, c, x, g) < enough * search.curvatures[k]:
+        copy(x, search.goals[k], d)
         search.ahead[k] = 0.0
         return height - before
     if not moves and 0 <= search.ages[k] < LASTS:
         search.ages[k] += 1
         y, goal = search.rows[4], search.goals[k]
-        search.ahead[k] = chord(c, g, search.responses[k], y)
+        search.ahead[k] = chord(d, c, g, search.responses[k], y)
         first, second = radius / width, 1.0 / (radius * width)
-        onward(view.inverse, view.aim, first, second, x, g, y, goal, search.nexts[k])
+        onward(d, view.inverse, view.aim, first, second, x, g, y, goal, search.nexts[k])
         return height - before
     search.ages[k] = -1 if moves else 0
     search.ahead[k], search.curvatures[k] = newton(
+        d,
         view.inverse,
         view.aim,
         radius,
@@ -290,6 +291,6 @@ def go(view, radius, k, moves, enough):  # type: ignore[no-untyped-def]
         search.nexts[k],
         search.matrix,
         search.rows,
-        search.responses[0 if moves else k, : 0 if moves else x.size],
+        search.responses[0 if moves else k, : 0 if moves else d],
     )
     return height - before

@@ -1,4 +1,4 @@
-"""What the kernels share: `bind`, which compiles them, argmax, noise, and the rank-one update."""
+"""What the kernels share: `bind`, which compiles them, argmax, noise and the rank-one update."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numba import njit
 
 from projbandits.problems import Bernoulli, Gaussian, Uniform
@@ -112,6 +113,21 @@ def argmax(values, lanes):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def lowest(values):  # type: ignore[no-untyped-def]
+    """Return the least value, by four comparisons side by side."""
+    s0, s1, s2, s3 = np.inf, np.inf, np.inf, np.inf
+    whole = values.size - values.size % 4
+    for j in range(0, whole, 4):
+        s0 = values[j] if values[j] < s0 else s0
+        s1 = values[j + 1] if values[j + 1] < s1 else s1
+        s2 = values[j + 2] if values[j + 2] < s2 else s2
+        s3 = values[j + 3] if values[j + 3] < s3 else s3
+    for j in range(whole, values.size):
+        s0 = values[j] if values[j] < s0 else s0
+    return min(min(s0, s1), min(s2, s3))
+
+
+@inlined
 def observe(noise, mean, scale, rng):  # type: ignore[no-untyped-def]
     """Return one observation, drawn as the classes of `problems.noise` draw it."""
     if noise == GAUSSIAN:
@@ -124,9 +140,9 @@ def observe(noise, mean, scale, rng):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def copy(source, target):  # type: ignore[no-untyped-def]
-    """Fill target with source; assigning to a slice would make a temporary array."""
-    for a in range(source.size):
+def copy(source, target, n=0):  # type: ignore[no-untyped-def]
+    """Copy n entries, or all of them; assigning to a slice would make a temporary array."""
+    for a in range(n or source.size):
         target[a] = source[a]
 
 

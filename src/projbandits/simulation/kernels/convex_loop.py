@@ -26,7 +26,7 @@ from projbandits.simulation.kernels.posterior import (
     spread,
     work_room,
 )
-from projbandits.simulation.kernels.support import Region, support
+from projbandits.simulation.kernels.support import Region, dimension, support
 from projbandits.simulation.kernels.tally import START, count
 from projbandits.strategies.information import BELIEF_DRAWS, TURNS
 from projbandits.subspace import Subspace
@@ -134,7 +134,7 @@ def convex_steps(  # type: ignore[no-untyped-def]
     It learns on x, or on its projection, and aims along theta-hat, or along its projection. `room`
     is scratch (4 x d).
     """
-    d, so_far = world.theta.size, START
+    d, so_far = dimension(view.region), START
     inverse, theta, aim = view.inverse, view.theta, view.aim
     x, v, u = room[0], room[1], room[2]
     f = x if learns_whole else room[3]

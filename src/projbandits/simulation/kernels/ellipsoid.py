@@ -15,6 +15,7 @@ import numpy as np
 from projbandits.simulation.kernels.ascent import go, score
 from projbandits.simulation.kernels.common import argmax, copy, inlined
 from projbandits.simulation.kernels.loops import loops
+from projbandits.simulation.kernels.support import dimension
 
 ENOUGH = 1e-10
 """A start is done when its expected gain, relative to the height, is below this."""
@@ -44,13 +45,13 @@ def optimistic(t, view, rng):  # type: ignore[no-untyped-def]
 @inlined
 def _begin(view, radius, k, slot):  # type: ignore[no-untyped-def]
     """Put start k into a slot: a support point along an axis or, after those, that of the aim."""
-    search = view.search
+    search, d = view.search, dimension(view.region)
     search.heights[slot], search.ahead[slot], search.curvatures[slot] = -np.inf, -1.0, 0.0
     search.going[slot] = True
     if k == view.starts.shape[0]:
-        copy(view.aim, search.nexts[slot])
+        copy(view.aim, search.nexts[slot], d)
         return
-    height, width = score(view.inverse, view.aim, radius, view.starts[k], search.nexts[slot])
+    height, width = score(d, view.inverse, view.aim, radius, view.starts[k], search.nexts[slot])
     # From the origin we would go to the support point of aim, like the last start.
     search.going[slot] = width > 0.0
     if width > 0.0:
@@ -81,11 +82,11 @@ def _probe(view, radius):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _together(search, i, k):  # type: ignore[no-untyped-def]
+def _together(d, search, i, k):  # type: ignore[no-untyped-def]
     if search.ahead[i] < 0.0 or search.ahead[k] < 0.0:
         return False
     apart, size = 0.0, 0.0
-    for a in range(search.goals.shape[1]):
+    for a in range(d):
         apart = max(apart, abs(search.goals[i, a] - search.goals[k, a]))
         size = max(size, search.points[i, a])
     return apart <= TOGETHER * size
@@ -94,12 +95,12 @@ def _together(search, i, k):  # type: ignore[no-untyped-def]
 @inlined
 def _give(view, k, i):  # type: ignore[no-untyped-def]
     """Copy what slot k has into slot i."""
-    search = view.search
-    copy(search.directions[k], search.directions[i])
-    copy(search.points[k], search.points[i])
-    copy(search.gradients[k], search.gradients[i])
-    copy(search.nexts[k], search.nexts[i])
-    copy(search.goals[k], search.goals[i])
+    search, d = view.search, dimension(view.region)
+    copy(search.directions[k], search.directions[i], d)
+    copy(search.points[k], search.points[i], d)
+    copy(search.gradients[k], search.gradients[i], d)
+    copy(search.nexts[k], search.nexts[i], d)
+    copy(search.goals[k], search.goals[i], d)
     search.heights[i] = search.heights[k]
     search.ahead[i] = search.ahead[k]
     search.curvatures[i] = search.curvatures[k]
@@ -110,10 +111,10 @@ def _give(view, k, i):  # type: ignore[no-untyped-def]
 @inlined
 def _merge(view, last):  # type: ignore[no-untyped-def]
     """Merge each start into an earlier one close to it, which keeps the higher of their points."""
-    search = view.search
+    search, d = view.search, dimension(view.region)
     for k in range(1, last + 1):
         for i in range(k):
-            if search.going[k] and search.going[i] and _together(search, i, k):
+            if search.going[k] and search.going[i] and _together(d, search, i, k):
                 if search.kept[k]:  # where a maximum vanishes, another may appear
                     search.probing[2] = ALERT
                 search.going[k] = search.kept[k] = False
@@ -125,7 +126,7 @@ def _merge(view, last):  # type: ignore[no-untyped-def]
 @inlined
 def _judge_probe(view, gain, top):  # type: ignore[no-untyped-def]
     """Decide what becomes of the start being probed; return the slot of a new maximum, or -1."""
-    search = view.search
+    search, d = view.search, dimension(view.region)
     probe = search.going.size - 1
     search.going[probe] = False
     search.probing[1] = 0
@@ -134,7 +135,7 @@ def _judge_probe(view, gain, top):  # type: ignore[no-untyped-def]
     for k in range(probe):
         if not search.kept[k]:
             free = k
-        elif _together(search, k, probe):
+        elif _together(d, search, k, probe):
             return -1
     if not 0.0 <= ahead <= NEAR * abs(top):
         search.probing[1] = 1 if ahead >= 0.0 or gain > ENOUGH * abs(top) else 0
@@ -233,7 +234,7 @@ def optimistic_point(t, view, rng, x):  # type: ignore[no-untyped-def]
                 near = 0.0 <= search.ahead[k] <= NEAR * abs(search.heights[best])
                 search.kept[k] = follow and near and search.heights[k] > -np.inf
         fresh = True
-    copy(search.points[best], x)
+    copy(search.points[best], x, dimension(view.region))
 
 
 LOOPS = {"optimistic": loops("optimistic", optimistic, optimistic_point)}

@@ -17,6 +17,7 @@ from projbandits.simulation.kernels.common import (
     direction,
     inlined,
     inner,
+    lowest,
     move,
     products,
 )
@@ -51,30 +52,25 @@ def next_exploration(t, last, scale, exponent, coins):  # type: ignore[no-untype
 
 
 @inner
-def lead(scores, slopes, i):  # type: ignore[no-untyped-def]
+def lead(scores, slopes, i, highs, lows):  # type: ignore[no-untyped-def]
     """Return the interval of c in which arm i leads, and whether each end is excluded.
 
     The score of arm j is scores[j] + slopes[j] c; at an end another arm draws level, and a tie
-    goes to the lower index.
+    goes to the lower index. `highs` and `lows` are scratch for the ends that each arm sets: without
+    branches, the divisions vectorise.
     """
-    low, high = -np.inf, np.inf
-    low_open, high_open = False, False
+    score, slope = scores[i], slopes[i]
     for j in range(scores.size):
-        slope = slopes[j] - slopes[i]
-        ahead = scores[i] - scores[j]
-        if slope > 0.0:
-            end = ahead / slope
-            if end < high:
-                high, high_open = end, j < i
-            elif end == high and j < i:
-                high_open = True
-        elif slope < 0.0:
-            end = ahead / slope
-            if end > low:
-                low, low_open = end, j < i
-            elif end == low and j < i:
-                low_open = True
-    return low, high, low_open, high_open
+        steeper = slopes[j] - slope
+        end = (score - scores[j]) / steeper
+        highs[j] = end if steeper > 0.0 else np.inf
+        lows[j] = -end if steeper < 0.0 else np.inf
+    high, low = lowest(highs), lowest(lows)
+    at_high, at_low = 0, 0
+    for j in range(i):
+        at_high += highs[j] == high
+        at_low += lows[j] == low
+    return -low, high, at_low > 0, at_high > 0
 
 
 @inlined
@@ -161,10 +157,13 @@ def play(  # type: ignore[no-untyped-def]
     totals, inverse, theta = trace
     scale, exponent = schedule
     sd = world.scale
-    K, d = learn.shape
+    d, K = aim_T.shape
     horizon = tally.steps[-1]
     scores = np.zeros(K)
+    for j in range(learn.shape[0], K):
+        scores[j] = -np.inf  # there is no such arm
     slopes = np.empty(K)
+    highs, lows = np.empty(K), np.empty(K)
     v = np.empty(d)
     u = np.empty(d)
     lanes = np.empty(LANES)
@@ -199,7 +198,7 @@ def play(  # type: ignore[no-untyped-def]
             m, S = 1, world.means[i] - p + sd * normal(noise)
         else:
             drift = world.means[i] - p
-            interval = lead(scores, slopes, i)
+            interval = lead(scores, slopes, i, highs, lows)
             if sd == 0.0:
                 m, S = still(most, drift, q, interval)
             else:

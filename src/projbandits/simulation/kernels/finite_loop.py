@@ -91,14 +91,16 @@ def finite_view(
 ) -> View:
     """Return the view of a trial that is about to begin.
 
+    The transposes may have columns for arms that do not exist, which never lead; see `widened`.
     B holds a basis of U, or no columns if the rule does not read `inside`.
     """
-    K, d = learn[0].shape
-    squares = np.zeros(K)
+    d, K = learn[1].shape
+    scores, squares = np.zeros(K), np.zeros(K)
+    scores[len(learn[0]) :] = -np.inf
     for column in learn[1]:
         squares += column * column / penalty
     return View(
-        np.zeros(K),
+        scores,
         squares,
         np.eye(d) / penalty,
         np.zeros(d),

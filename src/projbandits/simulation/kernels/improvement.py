@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from projbandits.simulation.kernels.common import argmax, copy, inlined, inner
+from projbandits.simulation.kernels.common import argmax, copy, inlined, inner, lowest
 from projbandits.simulation.kernels.convex_loop import propose
 from projbandits.simulation.kernels.loops import loops
 from projbandits.simulation.kernels.posterior import RATIO, compare, quadratic, sigma_of
@@ -144,21 +144,6 @@ def total(values, n):  # type: ignore[no-untyped-def]
     for j in range(whole, n):
         s0 += values[j]
     return (s0 + s1) + (s2 + s3)
-
-
-@inlined
-def lowest(values):  # type: ignore[no-untyped-def]
-    """Return the least value, by four comparisons side by side."""
-    s0, s1, s2, s3 = np.inf, np.inf, np.inf, np.inf
-    whole = values.size - values.size % 4
-    for j in range(0, whole, 4):
-        s0 = values[j] if values[j] < s0 else s0
-        s1 = values[j + 1] if values[j + 1] < s1 else s1
-        s2 = values[j + 2] if values[j + 2] < s2 else s2
-        s3 = values[j + 3] if values[j + 3] < s3 else s3
-    for j in range(whole, values.size):
-        s0 = values[j] if values[j] < s0 else s0
-    return min(min(s0, s1), min(s2, s3))
 
 
 @inlined

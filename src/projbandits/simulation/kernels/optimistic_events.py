@@ -140,9 +140,11 @@ def play(  # type: ignore[no-untyped-def]
     """
     totals, inverse, theta = trace
     sd = world.scale
-    K, d = learn.shape
+    d, K = aim_T.shape
     horizon = tally.steps[-1]
     scores, squares, slopes, turns = np.zeros(K), np.zeros(K), np.empty(K), np.empty(K)
+    for j in range(learn.shape[0], K):
+        scores[j] = -np.inf  # there is no such arm
     indices = np.empty(K)
     rivals = Rivals(
         scores,
