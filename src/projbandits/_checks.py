@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import operator
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._tables import is_table, table_array
+
+PACKAGE = "projbandits."
 
 Array = NDArray[np.float64]
 
@@ -171,3 +174,14 @@ def short(value: Any, room: int = 60) -> str:
     except (ValueError, RecursionError):  # numbers of thousands of digits, or lists as deep
         return "what is too long to print"
     return text if len(text) <= room else text[: room - 3] + "..."
+
+
+def outside() -> int:
+    """Return the stack level at which a warning speaks to whoever called the library.
+
+    A thread of the library's own has nobody above it; its warnings name the thread's beginning.
+    """
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(PACKAGE):
+        frame, level = frame.f_back, level + 1
+    return level

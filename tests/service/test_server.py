@@ -1,17 +1,21 @@
 """How much a server takes, and what it says of itself."""
 
+import json
 import random
 import re
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from projbandits.service.bodies import Make
 from projbandits.service.calls import Limits
+from projbandits.service.item_tables import read
 from projbandits.service.metrics import Metrics
 from tests.faults import requests
 from tests.service.conftest import FILMS, MAKE, Service, started
@@ -24,8 +28,9 @@ SMALL = Limits(body=2000, rows=3, numbers=6, items=5, seconds=1, in_flight=4)
 def small(tmp_path: Path) -> Iterator[Service]:
     for service in started(f"sqlite:///{tmp_path}/films.db", SMALL):
         named = service._replace(name="films")
-        named.ok("PUT", json=MAKE)
-        named.ok("PUT", "/items", json=FILMS)
+        # Not by requests: the first one imports much, and may take longer than a second.
+        service.hub.make("films", Make(**MAKE))
+        service.hub.put_items("films", read("json", json.dumps(FILMS).encode(), "label", 5))
         yield named
 
 
@@ -63,21 +68,21 @@ def test_too_many_requests_at_a_time_are_sent_away_until_later(
         inside.release()
         go.wait(60)
 
-    monkeypatch.setattr(decider, "tell_many", waits)
+    monkeypatch.setattr(decider, "amend", waits)
     others = [small.token("decide") for _ in range(2)]
     body = {"id": "x", "reward": 1.0}
 
-    def tell(headers: dict[str, str]) -> int:
-        return small.client.post(f"{small.path}/tell", json=body, headers=headers).status_code
+    def amend(headers: dict[str, str]) -> int:
+        return small.client.post(f"{small.path}/amend", json=body, headers=headers).status_code
 
     with ThreadPoolExecutor(4) as pool:
-        waiting = [pool.submit(tell, others[i // 2]) for i in range(2)]
+        waiting = [pool.submit(amend, others[i // 2]) for i in range(2)]
         for _ in waiting:
             inside.acquire()
-        answer = small.client.post(f"{small.path}/tell", json=body, headers=others[0])
+        answer = small.client.post(f"{small.path}/amend", json=body, headers=others[0])
         assert answer.status_code == 429
         assert int(answer.headers["retry-after"]) >= 1
-        waiting += [pool.submit(tell, others[1]) for _ in range(2)]
+        waiting += [pool.submit(amend, others[1]) for _ in range(2)]
         for _ in range(2):
             inside.acquire()
         answer = small.client.get(small.path)
@@ -93,6 +98,68 @@ def test_too_many_requests_at_a_time_are_sent_away_until_later(
         assert time.monotonic() < until
         time.sleep(0.01)
     assert answer.json()["name"] == "films"
+
+
+def test_asks_and_tells_that_take_too_long_are_answered_and_may_still_be_done(
+    small: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, go = small.hub.store, threading.Event()
+    record = store.record
+
+    def waits(works: Sequence[Any]) -> Sequence[Any]:
+        go.wait(60)
+        return record(works)
+
+    monkeypatch.setattr(store, "record", waits)
+    with ThreadPoolExecutor(2) as pool:
+        asked = [
+            pool.submit(small.client.post, f"{small.path}/ask", json={"items": ["a"], "id": id})
+            for id in ("x", "y")
+        ]
+        assert {future.result().status_code for future in asked} == {503}
+    assert "1 s and may still be done" in asked[0].result().json()["detail"]
+    go.set()
+    monkeypatch.undo()
+    until = time.monotonic() + 30
+    while small.hub.decider("films")._ledger.held("y") is None:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert small.ask(items=["a"], id="x")["id"] == "x"
+
+
+def test_an_error_of_one_request_is_not_that_of_the_others_it_is_worked_on_with(
+    films: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    films.ask(id="first")
+    store, go = films.hub.store, threading.Event()
+    record = store.record
+
+    def waits(works: Sequence[Any]) -> Sequence[Any]:
+        go.wait(60)
+        return record(works)
+
+    monkeypatch.setattr(store, "record", waits)
+    bodies: list[tuple[str, dict[str, Any], int]] = [
+        ("ask", {"filter": {}, "id": "good"}, 200),
+        ("ask", {"filter": {}, "id": "first"}, 200),  # again
+        ("ask", {"filter": {"genre": "none"}}, 422),
+        ("ask", {"items": ["a", "nobody"]}, 404),
+        ("tell", {"id": "first", "reward": 1.0}, 200),
+        ("tell", {"id": "first", "reward": 2.0}, 409),
+        ("tell", {"id": "nobody", "reward": 1.0}, 404),
+        ("tell", {"id": "first", "reward": "x"}, 422),
+        ("ask", {"items": [{"drama": 1, "length": 2, "age": 3}]}, 200),  # a new arm
+        ("ask", {"items": [{"drama": 3, "length": 2, "age": 1}]}, 200),
+    ]
+    with ThreadPoolExecutor(len(bodies)) as pool:
+        sent = list[Any]()
+        for what, body, _ in bodies:
+            sent.append(pool.submit(films.client.post, f"{films.path}/{what}", json=body))
+            time.sleep(0.02)  # in this order, as a rule; which tell is first does not matter
+        go.set()
+        got = [future.result().status_code for future in sent]
+    assert sorted(got) == sorted(status for _, _, status in bodies)
+    assert got[:4] == [200, 200, 422, 404]
 
 
 def test_metrics_count_what_the_ledger_has(films: Service) -> None:

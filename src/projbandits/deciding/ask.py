@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, overload
-
-import numpy as np
 
 from projbandits.arms import DecisionSet
 from projbandits.deciding import contexts, offers, reports
@@ -20,18 +18,23 @@ from projbandits.deciding.choosing import (
     learnt_rows,
     numbered,
     repeated,
+    same_terms,
 )
 from projbandits.deciding.decision import Decision
 from projbandits.deciding.identifiability import warn_of_what_is_left_out
 from projbandits.deciding.identities import is_fresh, read_labels
 from projbandits.deciding.units import look
 from projbandits.ledger.fold import Known
-from projbandits.ledger.happened import Changed, Event
+from projbandits.ledger.happened import Changed, Event, Offered
 from projbandits.ledger.labels import Label
-from projbandits.ledger.protocol import Behind, Exists
+from projbandits.ledger.protocol import Behind, Exists, Snapshot
 
 KEPT = 100_000
 """Without a log, an offer of more numbers than this is looked at where it is, and not kept."""
+
+
+TOGETHER = 20_000
+"""Among at most this many numbers is decided for several callers together, one after another."""
 
 
 class Request(NamedTuple):
@@ -43,6 +46,45 @@ class Request(NamedTuple):
     names: Sequence[str]
     note: str | None
     called: bool
+
+
+class Ready(NamedTuple):
+    """A request whose arms were read, by what was known then."""
+
+    request: Request
+    arms: DecisionSet
+    columns: tuple[str, ...] | None
+    known: Known
+    around: str | None
+
+    @property
+    def small(self) -> bool:
+        """Whether it takes so little time that others can wait for it."""
+        return bool(self.arms.size * self.arms.d <= TOGETHER)
+
+
+class Made(NamedTuple):
+    """What was decided for a request.
+
+    Parameters
+    ----------
+    events : list of Event
+        What is to be recorded.
+    decisions : list of Decision
+        What its caller gets.
+    last : Last
+        What was on offer.
+    kept : bool
+        Whether that is kept.
+    new : int
+        How many arms are new.
+    """
+
+    events: list[Event]
+    decisions: list[Decision]
+    last: Last
+    kept: bool
+    new: int
 
 
 class Asking(Accounted):
@@ -109,60 +151,108 @@ class Asking(Accounted):
         -------
         Decision, or list of Decision if `count` is given
         """
-        names, note = reports.ids(id, count), reports.note(meta)
-        given = None if ids is None else [*ids] if not isinstance(ids, str) else ids
-        request = Request(arms, given, context, names, note, id is not None)
+        request = _request(arms, count, context, ids, id, meta)
         while True:
             try:
                 decisions = self._asked(request)
                 return decisions[0] if count is None else decisions
-            except Behind:  # another process numbered new arms
-                continue
+            except Behind:  # another process numbered new arms, or named their features
+                self._now()
+
+    def _begun(
+        self,
+        arms: Any,
+        *,
+        count: int | None = None,
+        context: Mapping[str, Any] | None = None,
+        ids: Iterable[Label] | None = None,
+        id: str | None = None,
+        meta: Any = None,
+    ) -> Ready | None:
+        """Return a request that can be decided with others, as `_together` does; None if not."""
+        ready = self._ready(_request(arms, count, context, ids, id, meta), self._known)
+        named = ready.columns == ready.known.columns
+        return ready if named and self._with_others and ready.small else None
 
     def _asked(self, request: Request) -> list[Decision]:
         """Decide and record it, or return what was decided under these ids before."""
         ledger, ids = self._ledger, request.names
-        with self._lock:
-            known = self._now()
-            around = contexts.around(known.features, request.arms, request.context)
-            offered, columns = self._offered(request, known)
-            if known.state.effects is not None and request.ids is None:
-                self._check_index(request.arms, offered, known)
-            offers.check_slots(offered, len(ids))
-            if self._named_first(columns, known):
-                return self._asked(request)
-            if request.called and ledger.held(ids[0]) is not None:
-                return repeated(ledger, ids, offered)
-            offered, kept, numbers = self._prepared(offered)
-            # Features are dependent by design, and have room for levels that may come.
-            if not self._span_checked and known.features is None:
-                warn_of_what_is_left_out(offered, learnt_rows(known), known.subspace, columns)
-            if known.features is None and self._looked.due(known.state.step):
-                look(self._looked, offered, columns, known.state.ridge.penalty)
-            asked = Asked(offered, kept, columns, ids, request.note, around)
-            events, decisions = choose(
-                known, asked, numbers, self._streams, self._session, self._draws
-            )
-            self._draws += len(ids)
-            before = list(numbers.events)
-            if columns != known.columns:
-                before.append(Changed(time.time(), columns=columns))
-            if not ledger.waits and not self._record([*before, *events], numbers):
-                return repeated(ledger, ids, offered)
-        if ledger.waits and not self._record([*before, *events], numbers):
-            return repeated(ledger, ids, offered)
-        last = self._last
-        if kept and isinstance(offered, offers.Offer) and not (last and last.offer is offered):
+        if not ledger.waits:
+            with self._lock:
+                known = self._now()
+                ready = self._ready(request, known)
+                if request.called and ledger.held(ids[0]) is not None:
+                    return repeated(ledger, ids, ready.arms)
+                made = self._decided(ready, known)
+                return self._recorded(ready, lambda: self._alone(made))
+        ready = self._ready(request, self._known)
+        if ready.columns != ready.known.columns:
+            ready = self._ready(request, self._now())
+            if self._named_first(ready.columns, ready.known):
+                raise Behind
+        together = self._with_others
+        if together is not None and ready.small:
+            return self._recorded(ready, lambda: together(self._together, ready))
+        known = self._now()
+        with self._deciding:
+            made = self._decided(ready, known)
+        return self._recorded(ready, lambda: self._alone(made))
+
+    def _together(
+        self, some: Sequence[Ready]
+    ) -> tuple[list[tuple[list[Event], Made] | BaseException], Snapshot | None]:
+        """Decide for several callers, each by all that is known now, and record nothing yet.
+
+        Returned are each one's events and decisions or its error, and a snapshot if one is due.
+        """
+        outcomes = list[tuple[list[Event], Made] | BaseException]()
+        with self._deciding:
+            known, new = self._current(), 0
+            for ready in some:
+                try:
+                    made = self._decided(ready, known, new)
+                except BaseException as error:  # what a strategy raises is for its caller alone
+                    outcomes.append(error)
+                    continue
+                new += made.new
+                outcomes.append((made.events, made))
+            return outcomes, self._snapshot_due(known)
+
+    def _alone(self, made: Made) -> Made:
+        self._append(made.events, made.last.numbers.size)
+        return made
+
+    def _recorded(self, ready: Ready, record: Callable[[], Made]) -> list[Decision]:
+        """Return decisions once they are recorded, or those that were made under these ids."""
+        try:
+            made = record()
+        except Exists:
+            return repeated(self._ledger, ready.request.names, ready.arms)
+        return self._done(ready, made)
+
+    def _done(self, ready: Ready, made: Made) -> list[Decision]:
+        """Return decisions that are recorded, and remember what was on offer."""
+        offer, numbers, _, _ = made.last
+        if made.kept and isinstance(offer, offers.Offer):
+            # The rows are in the ledger now, and need not be told again.
             told = numbers._replace(events=[]) if numbers.events else numbers
-            self._last = Last(offered, told, known)
+            self._recent.keep(ready.request.arms, made.last._replace(numbers=told))
         self._span_checked = True
-        return decisions
+        return made.decisions
+
+    def _ready(self, request: Request, known: Known) -> Ready:
+        """Return a request with what is on offer, checked, and the names of its features."""
+        around = contexts.around(known.features, request.arms, request.context)
+        arms, columns = self._offered(request, known)
+        if known.state.effects is not None and request.ids is None:
+            self._check_index(request.arms, arms, known)
+        offers.check_slots(arms, len(request.names))
+        return Ready(request, arms, columns, known, around)
 
     def _offered(
         self, request: Request, known: Known
     ) -> tuple[DecisionSet, tuple[str, ...] | None]:
-        """Return what is on offer, checked, and the names of its features."""
-        arms, ids, last, features = request.arms, request.ids, self._last, known.features
+        arms, ids, features = request.arms, request.ids, known.features
         needed = known.state.effects is not None
         penalty = known.state.ridge.penalty
         if features is not None:
@@ -175,12 +265,9 @@ class Asking(Accounted):
                 "context needs a decider that knows what to make of it: pb.Decider(features="
                 "pb.Features(context=[...], ...).fit(table))"
             )
-        plain = type(arms) is np.ndarray and ids is None and not needed
-        if last is not None and plain and last.offer.holds(arms):
-            before = last.known
-            same = known.subspace is before.subspace and known.strategy is before.strategy
-            if same and known.columns is before.columns:
-                return last.offer, known.columns  # checked last time
+        last = self._recent.of(arms, ids)
+        if last is not None and same_terms(last.known, known):
+            return last.offer, known.columns  # checked last time
         return offers.read("arms", arms, known.subspace, known.columns, penalty, ids, needed)
 
     def _check_index(self, arms: Any, offered: DecisionSet, known: Known) -> None:
@@ -201,23 +288,51 @@ class Asking(Accounted):
                 )
         self._by_number = own.copy()
 
-    def _record(self, events: Sequence[Event], numbers: Numbered) -> bool:
-        """Record decisions; tell whether they are new."""
-        try:
-            self._append(events, numbers.size)
-        except Exists:
-            return False
-        return True
+    def _decided(self, ready: Ready, known: Known, new: int = 0) -> Made:
+        """Return decisions and their events; `new` arms were numbered but not recorded yet."""
+        request, arms, columns, before, around = ready
+        if not same_terms(before, known):
+            raise Behind  # another process changed what arms are read by
+        arms, kept, numbers = self._prepared(arms, new)
+        # Features are dependent by design, and have room for levels that may come.
+        if not self._span_checked and known.features is None:
+            warn_of_what_is_left_out(arms, learnt_rows(known), known.subspace, columns)
+        if known.features is None and self._looked.due(known.state.step):
+            look(self._looked, arms, columns, known.state.ridge.penalty)
+        asked = Asked(arms, kept, columns, request.names, request.note, around)
+        decided, decisions = choose(
+            known, asked, numbers, self._streams, self._session, self._draws
+        )
+        self._draws += len(request.names)
+        events = list(numbers.events)
+        if columns != known.columns:
+            events.append(Changed(time.time(), columns=columns))
+        added = sum(len(event.vectors) for event in events if isinstance(event, Offered))
+        last = Last(arms, numbers, known, request.ids)
+        return Made([*events, *decided], decisions, last, kept, added)
 
-    def _prepared(self, offered: DecisionSet) -> tuple[DecisionSet, bool, Numbered]:
+    def _prepared(self, offered: DecisionSet, new: int) -> tuple[DecisionSet, bool, Numbered]:
         """Return the arms, whether they are kept, and how the ledger refers to them."""
         if not isinstance(offered, offers.Offer):
             return offered, True, numbered(self._ledger, offered)
         if not self._ledger.whole and offered.vectors.size > KEPT:
             return offered, False, NOT_KEPT
-        last = self._last
         # The same arms as last time have the same D_k, which takes time to find.
-        if last and (offered is last.offer or last.offer.holds(offered.vectors, offered.labels)):
+        last = self._recent.same(offered)
+        if last is not None:
             return last.offer, True, last.numbers
         offered.own()
-        return offered, True, numbered(self._ledger, offered)
+        return offered, True, numbered(self._ledger, offered, new)
+
+
+def _request(
+    arms: Any,
+    count: int | None,
+    context: Mapping[str, Any] | None,
+    ids: Iterable[Label] | None,
+    id: str | None,
+    meta: Any,
+) -> Request:
+    names, note = reports.ids(id, count), reports.note(meta)
+    given = None if ids is None else [*ids] if not isinstance(ids, str) else ids
+    return Request(arms, given, context, names, note, id is not None)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import time
+from collections import OrderedDict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from projbandits._checks import Array
 from projbandits.arms import DecisionSet, FiniteArms
@@ -66,14 +69,14 @@ class Numbered(NamedTuple):
     size: int = 0
 
 
-def numbered(ledger: Ledger, arms: DecisionSet) -> Numbered:
-    """Return how a ledger refers to arms."""
+def numbered(ledger: Ledger, arms: DecisionSet, more: int = 0) -> Numbered:
+    """Return how a ledger refers to arms, when `more` rows will be added before."""
     catalogue = ledger.catalogue() if ledger.whole else None
     if catalogue is None:
         return NOT_KEPT
     if isinstance(arms, Offer):
         size = len(catalogue)
-        rows, new = catalogue.named(arms.vectors, arms.labels)
+        rows, new = catalogue.named(arms.vectors, arms.labels, more)
         return Numbered([] if new is None else [new], rows, None, size)
     text = set_text(arms)
     if text is None:
@@ -83,12 +86,68 @@ def numbered(ledger: Ledger, arms: DecisionSet) -> Numbered:
 
 
 class Last(NamedTuple):
-    """What was on offer last, how the ledger refers to it, and what was known then."""
+    """What was on offer, how the ledger refers to it, what was known, and the caller's names."""
 
-    offer: Offer
+    offer: DecisionSet
     numbers: Numbered
     known: Known
+    ids: Any = None
 
+
+class Recent:
+    """The last few offers, so that what comes again need not be read, numbered or factored again.
+
+    They are found by the array that was passed, and compared number by number.
+
+    Parameters
+    ----------
+    most : int
+        How many are kept; of large ones, only the last is.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[int, Last] = OrderedDict()
+
+    def keep(self, arms: Any, last: Last) -> None:
+        """Remember an offer."""
+        self._kept[id(arms)] = last
+        self._kept.move_to_end(id(arms))
+        large = int(last.offer.size * last.offer.d) > LARGE_OFFER
+        while len(self._kept) > (1 if large else self._most):
+            self._kept.popitem(last=False)
+
+    def of(self, arms: Any, ids: Any) -> Last | None:
+        """Return what is remembered of an array under these names."""
+        found = self._kept.get(id(arms))
+        if found is None or type(arms) is not np.ndarray or found.ids != ids:
+            return None
+        offer = found.offer
+        return found if isinstance(offer, Offer) and offer.has_rows(arms) else None
+
+    def same(self, offer: Offer) -> Last | None:
+        """Return what is remembered of the same arms."""
+        for found in reversed(self._kept.values()):
+            if found.offer is offer:
+                return found
+        found = next(reversed(self._kept.values()), None)  # type: ignore[assignment]
+        if found is not None and isinstance(found.offer, Offer):
+            return found if found.offer.holds(offer.vectors, offer.labels) else None
+        return None
+
+
+def same_terms(one: Known, other: Known) -> bool:
+    """Tell whether arms are read in the same way by two states of knowledge."""
+    return (
+        one.subspace is other.subspace
+        and one.strategy is other.strategy
+        and one.features is other.features
+        and one.columns == other.columns
+    )
+
+
+LARGE_OFFER = 20_000
+"""Of offers with more numbers than this, only the last is remembered."""
 
 NOT_KEPT = Numbered([])
 """How a ledger refers to what it does not keep: not at all."""

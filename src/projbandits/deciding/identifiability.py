@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._checks import Array, outside
 from projbandits.arms import DecisionSet
 from projbandits.arms.base import independent_rows
 from projbandits.arms.finite import ARMS_DEPENDENT
@@ -39,5 +39,5 @@ def warn_of_what_is_left_out(
             f"{Subspace(subspace.basis, columns).describe(direction)} lies outside their span, so "
             "what it is worth stays unknown until other arms are offered",
             UserWarning,
-            stacklevel=4,
+            stacklevel=outside(),
         )

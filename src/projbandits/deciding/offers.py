@@ -113,8 +113,10 @@ class Offer(FiniteArms):
 
     def holds(self, vectors: NDArray[Any], labels: tuple[str, ...] | None = None) -> bool:
         """Tell whether these are its arms, in the same order."""
-        if self.labels != labels:
-            return False
+        return self.labels == labels and self.has_rows(vectors)
+
+    def has_rows(self, vectors: NDArray[Any]) -> bool:
+        """Tell whether these are its arms, whatever they are called."""
         mine = self.vectors
         if mine.shape != vectors.shape or mine[0, 0] != vectors[0, 0]:
             return False

@@ -8,9 +8,10 @@ import threading
 import time
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from projbandits._checks import Array
-from projbandits.deciding.choosing import Last
+from projbandits.deciding.choosing import Recent
 from projbandits.deciding.decision import Decision
 from projbandits.deciding.eligibility import check_suits
 from projbandits.deciding.units import Looked
@@ -18,7 +19,7 @@ from projbandits.features import Features
 from projbandits.ledger.fold import SECONDS, Known, advanced, snapshot
 from projbandits.ledger.forking import renewed
 from projbandits.ledger.happened import Changed, Event
-from projbandits.ledger.protocol import Ledger
+from projbandits.ledger.protocol import Ledger, Snapshot
 from projbandits.ledger.randomness import Streams, new_session
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy
@@ -32,8 +33,17 @@ WAITING = 16
 """How many events may wait to be taken into account; together they take less time."""
 
 
+OFFERS_KEPT = 32
+"""How many offers a decider with a store remembers: many callers have as many filters."""
+
+
 class Recorded:
-    """What a decider has, apart from what it does."""
+    """What a decider has, apart from what it does.
+
+    `_lock` is held by calls that look and then record. `_deciding` is held while something is
+    folded or chosen, and never while something is recorded: the thread that records for others
+    decides for them too.
+    """
 
     def _start(
         self, ledger: Ledger, known: Known | None, given: list[LinearStrategy], session: int
@@ -59,17 +69,18 @@ class Recorded:
         self._session, self._draws = session, 0
         self._span_checked = self._known.state.step > 1
         self._snapshot_at = self._known.position
-        self._last: Last | None = None
+        self._recent = Recent(OFFERS_KEPT if ledger.waits else 1)
+        self._with_others: Any = getattr(ledger, "together", None)
         self._looked = Looked()
         self._by_number: Array | None = None
         self._files: list[str | bytes] = []
         self._largest = math.inf
-        self._lock = threading.RLock()
+        self._lock, self._deciding = threading.RLock(), threading.RLock()
         renewed(self)
 
     def after_fork(self) -> None:
         """Take a new lock and new randomness; called in every forked child."""
-        self._lock = threading.RLock()
+        self._lock, self._deciding = threading.RLock(), threading.RLock()
         self._session, self._draws = new_session(), 0
 
     @property
@@ -129,16 +140,36 @@ class Recorded:
 
     def _now(self) -> Known:
         """Return what is known, with all events of the ledger in it."""
+        known = self._current()
+        if self._ledger.waits:
+            kept = self._snapshot_due(known)
+            if kept is not None:
+                self._ledger.keep(kept)
+        elif known.position - self._snapshot_at >= self._every(known):
+            with self._deciding:  # memory forgets what others may be folding
+                self._keep(self._known)
+        return known
+
+    def _current(self) -> Known:
+        """Return what `_now` does, and record nothing."""
         ledger = self._ledger
         last = ledger.last()
         if last > self._known.position:
-            with self._lock:
+            with self._deciding:
                 known = advanced(ledger, self._known, last, self._given)
                 if known.position > self._known.position:
                     self._known = known
-                if known.position - self._snapshot_at >= self._every(known):
-                    self._keep(known)
         return self._known
+
+    def _snapshot_due(self, known: Known) -> Snapshot | None:
+        """Return a snapshot if it is time for one."""
+        if known.position - self._snapshot_at < self._every(known):
+            return None
+        with self._deciding:
+            if known.position - self._snapshot_at < self._every(known):
+                return None  # another thread has it
+            self._snapshot_at = known.position
+        return snapshot(known)
 
     def _every(self, known: Known) -> int:
         """Return after how many events a snapshot is kept."""

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._checks import Array, outside
 from projbandits.arms import FiniteArms
 
 SMALL = 0.05
@@ -58,16 +58,16 @@ class Looked:
         """Tell whether to look at what is offered now: at steps 1, 2, 4, 8, ... up to 1024."""
         return step <= 1024 and step & (step - 1) == 0
 
-    def at(self, X: Array, columns: Sequence[str] | None, penalty: float, callers: int = 2) -> None:
-        """Warn of what is wrong with the columns of X, to whoever called this many calls ago."""
-        self._sizes(X, columns, penalty, 2 + callers)
+    def at(self, X: Array, columns: Sequence[str] | None, penalty: float) -> None:
+        """Warn of what is wrong with the columns of X, to whoever called the library."""
+        self._sizes(X, columns, penalty)
         if columns is None or self._levels:
             return
         # Few arms at a time may seem to have something in common that many have not.
         self._rows = X if self._rows is None else np.vstack([self._rows, X])[-ROWS:]
-        self._levels = _warn_of_levels(self._rows, columns, 2 + callers)
+        self._levels = _warn_of_levels(self._rows, columns)
 
-    def _sizes(self, X: Array, columns: Sequence[str] | None, penalty: float, level: int) -> None:
+    def _sizes(self, X: Array, columns: Sequence[str] | None, penalty: float) -> None:
         there = X != 0.0
         counts = there.sum(axis=0)
         with np.errstate(over="ignore"):
@@ -87,12 +87,12 @@ class Looked:
                 "its effect moves into other columns. Give it units in which it is about 1, or let "
                 f"pb.Features do so: {REMEDY}",
                 UserWarning,
-                stacklevel=level,
+                stacklevel=outside(),
             )
             self._small.add(j)  # unless the warning was taken for an error
 
 
-def _warn_of_levels(X: Array, columns: Sequence[str], level: int) -> bool:
+def _warn_of_levels(X: Array, columns: Sequence[str]) -> bool:
     """Warn if levels of a category lack one, and nothing is the same for all arms."""
     marks = ((X == 0.0) | (X == 1.0)).all(axis=0) & (X == 0.0).any(axis=0)
     found: dict[str, list[int]] = defaultdict(list)
@@ -112,7 +112,7 @@ def _warn_of_levels(X: Array, columns: Sequence[str], level: int) -> bool:
             "arms: what all returns share goes into the other coefficients, whose signs may flip. "
             f"Add a column of ones, keep all levels, or let pb.Features encode it: {REMEDY}",
             UserWarning,
-            stacklevel=level,
+            stacklevel=outside(),
         )
         return True
     return False
@@ -130,4 +130,4 @@ def _has_constant(X: Array) -> bool:
 def look(looked: Looked, arms: object, columns: Sequence[str] | None, penalty: float) -> None:
     """Look at what is on offer, if it is finitely many arms."""
     if isinstance(arms, FiniteArms):
-        looked.at(arms.vectors, columns, penalty, callers=4)
+        looked.at(arms.vectors, columns, penalty)

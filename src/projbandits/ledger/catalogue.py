@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -92,13 +93,23 @@ class Catalogue:
         rows, new = self.named(vectors, None)
         return rows, vectors[:0] if new is None else new.vectors
 
-    def named(self, vectors: Array, labels: Sequence[str] | None) -> tuple[Rows, Offered | None]:
-        """Return the numbers of rows that may have names, and the event of those that are new."""
+    def named(
+        self, vectors: Array, labels: Sequence[str] | None, more: int = 0
+    ) -> tuple[Rows, Offered | None]:
+        """Return the numbers of rows that may have names, and the event of those that are new.
+
+        New ones follow the rows that are there and `more` that others are about to add.
+        """
         vectors = np.ascontiguousarray(vectors)
         hashes = self._hashes(vectors, labels)
         get = self._found.get
-        numbers = np.array([get(key, -1) for key in hashes], dtype=np.int64)
+        numbers = np.fromiter(map(get, hashes, repeat(-1)), np.int64, len(hashes))
         here = numbers >= 0
+        if labels is None and not self._labels and here.all():
+            # Where nothing is new, all bits are compared at once.
+            same = self._room.take(numbers, axis=0).tobytes() == vectors.tobytes()
+            if same:
+                return compact(numbers), None
         if here.any():
             found = self._room[numbers[here]].view(np.uint64)
             here[here] = (found == vectors.view(np.uint64)[here]).all(axis=1)
@@ -110,22 +121,24 @@ class Catalogue:
         if not len(missing):
             return compact(numbers), None
         if len({hashes[i] for i in missing}) == len(missing) and not self._others:
-            numbers[missing] = np.arange(self.size, self.size + len(missing))
-            return compact(numbers), self._event(vectors, labels, missing.tolist())
+            first = self.size + more
+            numbers[missing] = np.arange(first, first + len(missing))
+            return compact(numbers), self._event(first, vectors, labels, missing.tolist())
         new = list[int]()
         fresh: dict[tuple[bytes, str | None], int] = {}
         for i in missing.tolist():
             key = vectors[i].tobytes(), None if labels is None else labels[i]
             number = self._others.get(key, fresh.get(key, -1))
             if number < 0:
-                number = fresh[key] = self.size + len(new)
+                number = fresh[key] = self.size + more + len(new)
                 new.append(i)
             numbers[i] = number
-        return compact(numbers), self._event(vectors, labels, new)
+        return compact(numbers), self._event(self.size + more, vectors, labels, new)
 
-    def _event(self, vectors: Array, labels: Sequence[str] | None, new: list[int]) -> Offered:
+    @staticmethod
+    def _event(first: int, vectors: Array, labels: Sequence[str] | None, new: list[int]) -> Offered:
         named = None if labels is None else tuple(labels[i] for i in new)
-        return Offered(self.size, vectors[new], named)
+        return Offered(first, vectors[new], named)
 
     def extend(self, vectors: Array, labels: Sequence[str | None] | None = None) -> None:
         """Add new rows, which get the next numbers.
@@ -153,9 +166,11 @@ class Catalogue:
         """Return a hash of the bits of each row; sums and products wrap around."""
         bits = np.ascontiguousarray(vectors).view(np.uint64)
         # Mixed before they are multiplied: round numbers have bits in their upper half only.
-        mixed = (bits ^ (bits >> np.uint64(29))) * self._factors[0]
-        mixed = (mixed ^ (mixed >> np.uint64(32))) * self._factors[1]
-        found: list[int] = mixed.sum(axis=1, dtype=np.uint64).tolist()
+        mixed = bits >> np.uint64(29)
+        mixed ^= bits
+        mixed *= self._factors[0]
+        mixed ^= mixed >> np.uint64(32)
+        found: list[int] = np.einsum("ij,j->i", mixed, self._factors[1]).tolist()
         if labels is None:
             return found
         return [

@@ -29,13 +29,13 @@ PAUSE = 0.0005
 
 
 class _Waiting:
-    """A caller, its work, and in the end its outcome."""
+    """A caller, its work, and in the end the outcomes."""
 
-    __slots__ = ("done", "outcome", "work")
+    __slots__ = ("done", "outcomes", "works")
 
-    def __init__(self, work: Any) -> None:
-        self.work = work
-        self.outcome: Any = None
+    def __init__(self, works: Sequence[Any]) -> None:
+        self.works = works
+        self.outcomes: Sequence[Any] = ()
         self.done = threading.Lock()
         self.done.acquire()
 
@@ -60,7 +60,7 @@ class Committer(Generic[Work, Outcome]):
     """
 
     def __init__(
-        self, commit: Callable[[Sequence[Work]], Sequence[Outcome | Exception]], pauses: int = 0
+        self, commit: Callable[[Sequence[Work]], Sequence[Outcome | BaseException]], pauses: int = 0
     ) -> None:
         self._commit = commit
         self._pauses = pauses
@@ -76,21 +76,22 @@ class Committer(Generic[Work, Outcome]):
 
     def submit(self, work: Work) -> Outcome:
         """Return the outcome of a piece of work once it is committed, or raise its error."""
+        (outcome,) = self.submit_all([work])
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    def submit_all(self, works: Sequence[Work]) -> Sequence[Outcome | BaseException]:
+        """Return the outcome, or the error, of each of several pieces of work."""
         if self._alone and not self._busy.locked():
             with self._busy:
-                (outcome,) = self._commit([work])
-            if isinstance(outcome, BaseException):
-                raise outcome
-            return outcome
-        waiting = _Waiting(work)
+                return self._commit(works)
+        waiting = _Waiting(works)
         self._queue.put(waiting)
         if self._thread is None:
             self._start()
         waiting.done.acquire()
-        if isinstance(waiting.outcome, BaseException):
-            raise waiting.outcome
-        answer: Outcome = waiting.outcome
-        return answer
+        return waiting.outcomes
 
     def close(self) -> None:
         """Let the thread end once it has done what was submitted; more work starts another."""
@@ -116,15 +117,18 @@ class Committer(Generic[Work, Outcome]):
                 self._thread = thread
 
     def _run(self, batch: list[_Waiting]) -> None:
+        works = [work for waiting in batch for work in waiting.works]
         outcomes: Sequence[Any]
         try:
             with self._busy:
-                outcomes = self._commit([waiting.work for waiting in batch])
+                outcomes = self._commit(works)
         except BaseException as error:  # a caller must never wait for a thread that died
-            outcomes = [_same(error) for _ in batch]
+            outcomes = [_same(error) for _ in works]
         self._alone = len(batch) == 1 and self._queue.empty()
-        for waiting, outcome in zip(batch, outcomes, strict=True):
-            waiting.outcome = outcome
+        start = 0
+        for waiting in batch:
+            end = start + len(waiting.works)
+            waiting.outcomes, start = outcomes[start:end], end
             waiting.done.release()
 
 

@@ -19,7 +19,7 @@ from projbandits.ledger.happened import Opened
 from projbandits.ledger.protocol import Conflict, Unknown
 from projbandits.ledger.reading import Reader
 from projbandits.ledger.snapshots import write_snapshot
-from projbandits.ledger.sql_ledger import SqlLedger, Work, no_arms
+from projbandits.ledger.sql_ledger import SqlLedger, Work, decided, no_arms
 
 PAUSES = 10
 """How often a transaction on SQLite waits for more work while it keeps coming.
@@ -67,7 +67,7 @@ class SqlStore:
         schema.prepare(self.database)
         self._glance()
         pauses = PAUSES if self.database.sqlite else 0
-        self._committer: Committer[Work, int] = Committer(self._commit, pauses)
+        self._committer: Committer[Work, Any] = Committer(self._commit, pauses)
         self.flushes = 0  # transactions of this process
 
     def names(self) -> list[str]:
@@ -115,6 +115,10 @@ class SqlStore:
             self.database, self._committer.submit, self.close, name=name, number=number, d=d
         )
 
+    def record(self, works: Sequence[Work]) -> Sequence[Any]:
+        """Have the work of several callers done in one transaction; return outcomes and errors."""
+        return self._committer.submit_all(works)
+
     def problems(self, seconds: float = math.inf) -> list[str]:
         """Return what the database itself finds wrong with its file; a server sees to that.
 
@@ -154,18 +158,20 @@ class SqlStore:
         chosen = sa.select(schema.ledgers.c.number).where(schema.ledgers.c.name == name)
         return connection.execute(chosen).scalar()
 
-    def _commit(self, works: Sequence[Work]) -> list[int | Exception]:
+    def _commit(self, works: Sequence[Work]) -> list[Any]:
         """Commit in one transaction; if the connection is lost, find out whether it was."""
-        before: dict[int, Written] = {}
-        done = self.database.insist(lambda: self._try(works, before))
-        self.flushes += 1
+        going = decided(works)
         outcomes: dict[int, list[int | Exception]] = {}
-        for work in works:
-            number = work.ledger.number
-            if number not in outcomes:
-                work.ledger.added(done[number])
-                outcomes[number] = done[number].outcomes[::-1]
-        return [outcomes[work.ledger.number].pop() for work in works]
+        if going:
+            before: dict[int, Written] = {}
+            done = self.database.insist(lambda: self._try(going, before))
+            self.flushes += 1
+            for work in going:
+                number = work.ledger.number
+                if number not in outcomes:
+                    work.ledger.added(done[number])
+                    outcomes[number] = done[number].outcomes[::-1]
+        return [work.failed or _answered(work, outcomes) for work in works]
 
     def _try(self, works: Sequence[Work], before: dict[int, Written]) -> dict[int, Written]:
         """Run the transaction; `before` is what the last attempt wrote, and gets what this does."""
@@ -198,3 +204,9 @@ class SqlStore:
         events = [event for work in works for event in work.events]
         preparation = Preparation(reader, head, events, ledger.held_at(head))
         return preparation.written([work.events for work in works])
+
+
+def _answered(work: Work, outcomes: dict[int, list[int | Exception]]) -> Any:
+    """Return what a caller gets: the next outcome of its ledger, or what was decided."""
+    outcome = outcomes[work.ledger.number].pop()
+    return outcome if isinstance(outcome, Exception) or work.answer is None else work.answer

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -26,13 +27,57 @@ RECENT = 4096
 """How many events and decisions of this process are kept in memory, to save looking them up."""
 
 
-@dataclass(frozen=True, slots=True)
+Decided = tuple[Sequence[Event], Any]
+Deciding = Callable[[Sequence[Any]], tuple[Sequence[Decided | BaseException], Snapshot | None]]
+"""Returns the events of each of several requests with its answer, or its error."""
+
+
+@dataclass(slots=True)
 class Work:
-    """What one caller wants in a ledger, all or nothing."""
+    """What one caller wants in a ledger, all or nothing.
+
+    Parameters
+    ----------
+    ledger : SqlLedger
+        Where.
+    events : sequence of Event
+        What happened; where it is decided only when its turn has come, `decide` says what.
+    snapshot : Snapshot, optional
+        To be kept.
+    decide : callable, optional
+        Makes events of requests, those of all callers that are waiting.
+    request : optional
+        What it is asked.
+    answer : optional
+        What the caller gets instead of a position, once the events are recorded.
+    failed : exception, optional
+        What it gets if there are no events.
+    """
 
     ledger: SqlLedger
-    events: Sequence[Event]
+    events: Sequence[Event] = ()
     snapshot: Snapshot | None = None
+    decide: Deciding | None = None
+    request: Any = None
+    answer: Any = None
+    failed: BaseException | None = None
+
+
+def decided(works: Sequence[Work]) -> list[Work]:
+    """Have decided what is to be, and return the work that has something to record."""
+    waiting: dict[Deciding, list[Work]] = {}
+    for work in works:
+        if work.decide is not None:
+            waiting.setdefault(work.decide, []).append(work)
+    for decide, some in waiting.items():
+        outcomes, snapshot = decide([work.request for work in some])
+        for work, outcome in zip(some, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                work.failed = outcome
+            else:
+                work.events, work.answer = outcome
+                work.snapshot, snapshot = snapshot, None
+    return [work for work in works if work.failed is None]
 
 
 class SqlLedger:
@@ -61,7 +106,7 @@ class SqlLedger:
     def __init__(
         self,
         database: Database,
-        submit: Callable[[Work], int],
+        submit: Callable[[Work], Any],
         close: Callable[[], None],
         *,
         name: str,
@@ -90,7 +135,26 @@ class SqlLedger:
 
     def append(self, events: Sequence[Event], rows: int = 0) -> int:
         """Add events, all or none, durably; return the position of the last one."""
-        return self._submit(Work(self, tuple(events)))
+        position: int = self._submit(Work(self, tuple(events)))
+        return position
+
+    def together(self, decide: Deciding, request: Any) -> Any:
+        """Have a request decided and its events recorded, with those of all who wait meanwhile.
+
+        Return the answer that `decide` gives. What other threads were told before is known to it,
+        and one look at the ledger is enough for all of them.
+        """
+        return self._submit(self.work(decide=decide, request=request))
+
+    def work(
+        self,
+        events: Sequence[Event] = (),
+        *,
+        decide: Deciding | None = None,
+        request: Any = None,
+    ) -> Work:
+        """Return what `append` or `together` would do, for `SqlStore.record`."""
+        return Work(self, events, decide=decide, request=request)
 
     def last(self) -> int:
         """Return the position of the last event."""
@@ -153,7 +217,7 @@ class SqlLedger:
 
     def keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot."""
-        self._submit(Work(self, (), snapshot))
+        self._submit(Work(self, snapshot=snapshot))
 
     def close(self) -> None:
         """Let go of connections."""

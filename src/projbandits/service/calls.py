@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from projbandits._checks import short
-from projbandits.deciding import Decider, Decision
+from projbandits.deciding import Decider, Decision, reports
 from projbandits.ledger.protocol import Unknown
 from projbandits.service import item_tables as items
 from projbandits.service import parquet, replies
@@ -126,23 +127,62 @@ def put_items(call: Call) -> Answer:
     return Answer({"items": len(made), "columns": [str(column) for column in table.columns]})
 
 
+class Begun(NamedTuple):
+    """What is left of a request: something to record, and then the answer."""
+
+    work: Any
+    answer: Callable[[Any], Answer]
+
+
 def ask(call: Call) -> Answer:
     """Decide."""
     sent, decider = call.read(Ask), call.decider
-    if sent.meta is not None and len(json.dumps(sent.meta)) > call.limits.meta:
-        raise Refused(413, f"meta must have at most {call.limits.meta:,} bytes of JSON")
-    arms, labels = _offered(call, sent)
-    more = {"context": sent.context, "ids": labels, "id": sent.id, "meta": sent.meta}
-    try:
+    with _called_items():
+        arms, more = _asked(call, sent)
         decisions: list[Decision] = (
             decider.ask(arms, count=sent.count, **more)
             if sent.count > 1
             else [decider.ask(arms, **more)]
         )
+    return _decided(call, sent, decisions)
+
+
+def begin_ask(call: Call) -> Begun | None:
+    """Begin to decide; None if that takes more than what is at hand."""
+    sent, decider = call.read(Ask), call.hub.at_hand(call.name)
+    if decider is None or (sent.items is None and not call.hub.has_items(call.name)):
+        return None
+    with _called_items():
+        arms, more = _asked(call, sent)
+        ready = decider._begun(arms, count=None if sent.count == 1 else sent.count, **more)
+    if ready is None:
+        return None
+    return Begun(
+        decider._ledger.work(decide=decider._together, request=ready),  # type: ignore[attr-defined]
+        lambda made: _decided(call, sent, decider._done(ready, made)),
+    )
+
+
+@contextmanager
+def _called_items() -> Iterator[None]:
+    """Say "items" in errors where the library says "arms"."""
+    try:
+        yield
     except (ValueError, TypeError) as error:
-        if str(error).startswith("arms "):  # what the library calls them
+        if str(error).startswith("arms "):
             error.args = ("items" + str(error)[4:],)
         raise
+
+
+def _asked(call: Call, sent: Ask) -> tuple[Any, dict[str, Any]]:
+    """Return what a decider is asked with."""
+    if sent.meta is not None and len(json.dumps(sent.meta)) > call.limits.meta:
+        raise Refused(413, f"meta must have at most {call.limits.meta:,} bytes of JSON")
+    arms, labels = _offered(call, sent)
+    return arms, {"context": sent.context, "ids": labels, "id": sent.id, "meta": sent.meta}
+
+
+def _decided(call: Call, sent: Ask, decisions: list[Decision]) -> Answer:
     call.counted["decisions"] = len(decisions)
     said = [replies.decision(made) for made in decisions]
     return Answer(said[0] if sent.count == 1 else {"decisions": said})
@@ -212,6 +252,23 @@ def _check_size(call: Call, rows: int) -> None:
 
 def tell(call: Call) -> Answer:
     """Report one outcome or many, all or none."""
+    pairs = _outcomes(call)
+    call.decider.tell_many(pairs)
+    return _told(call, pairs)
+
+
+def begin_tell(call: Call) -> Begun | None:
+    """Begin to report outcomes; None if their decider is not at hand."""
+    decider = call.hub.at_hand(call.name)
+    if decider is None:
+        return None
+    pairs = _outcomes(call)
+    work = decider._ledger.work([reports.told(*pair) for pair in pairs])  # type: ignore[attr-defined]
+    return Begun(work, lambda _: _told(call, pairs))
+
+
+def _outcomes(call: Call) -> list[tuple[str, Any]]:
+    """Return the outcomes that a request reports."""
     sent = call.read(Tell)
     if (sent.outcomes is None) == (sent.id is None) or (sent.reward is None) != (sent.id is None):
         raise ValueError(
@@ -221,8 +278,10 @@ def tell(call: Call) -> Answer:
     listed = [{"id": sent.id, "reward": sent.reward}] if sent.outcomes is None else sent.outcomes
     if len(listed) > call.limits.rows:
         raise Refused(413, f"outcomes must be at most {call.limits.rows:,}, got {len(listed):,}")
-    pairs = [_pair(i, each) for i, each in enumerate(listed)]
-    call.decider.tell_many(pairs)
+    return [_pair(i, each) for i, each in enumerate(listed)]
+
+
+def _told(call: Call, pairs: list[tuple[str, Any]]) -> Answer:
     call.counted["outcomes"] = len(pairs)
     return Answer({"told": len(pairs)})
 
@@ -319,6 +378,8 @@ class Route(NamedTuple):
         What answers it.
     sent : type or None
         What the body is.
+    begins : callable or None
+        What begins to answer it, if many are answered together.
     """
 
     method: str
@@ -326,6 +387,7 @@ class Route(NamedTuple):
     scope: str
     does: Callable[[Call], Answer]
     sent: type[Body] | None = None
+    begins: Callable[[Call], Begun | None] | None = None
 
 
 ONE = "/v1/deciders/{name}"
@@ -334,8 +396,8 @@ ROUTES = [
     Route("PUT", ONE, "administer", make, Make),
     Route("GET", ONE, "observe", one_decider),
     Route("PUT", f"{ONE}/items", "administer", put_items),
-    Route("POST", f"{ONE}/ask", "decide", ask, Ask),
-    Route("POST", f"{ONE}/tell", "decide", tell, Tell),
+    Route("POST", f"{ONE}/ask", "decide", ask, Ask, begin_ask),
+    Route("POST", f"{ONE}/tell", "decide", tell, Tell, begin_tell),
     Route("POST", f"{ONE}/amend", "decide", amend, Outcome),
     Route("POST", f"{ONE}/withdraw", "decide", withdraw, Withdraw),
     Route("GET", f"{ONE}/decisions/{{id:path}}", "observe", one_decision),

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 STALE = 1.0
 """For how many seconds what was read from the store is used."""
 
+FEW_ITEMS = 100_000
+"""Up to this many items are filtered while other requests wait."""
+
 DECIDER, ITEMS = "decider", "items"
 NAME = re.compile(r"\w[\w.~-]{0,99}")
 
@@ -124,6 +127,16 @@ class Hub:
                         ) from error
                     self._deciders[name] = found
         return found
+
+    def at_hand(self, name: str) -> Decider | None:
+        """Return a decider that need not be opened first."""
+        return self._deciders.get(name)
+
+    def has_items(self, name: str) -> bool:
+        """Tell whether a catalogue is at hand, and small enough to be gone through at once."""
+        self.look()
+        found = self._items.get(name)
+        return found is not None and len(found) <= FEW_ITEMS
 
     def width(self, name: str) -> int:
         """Return how many features an arm has, which never changes."""

@@ -55,6 +55,8 @@ class Server:
         self._slow = ThreadPoolExecutor(2, thread_name_prefix="projbandits-slow")
         self._overviews: dict[str, Overview] = {}
         self._in_flight: Counter[str] = Counter()
+        self._flying = 0
+        self.closing: list[Callable[[], None]] = []
 
     async def answer(self, route: Route, request: Request) -> Response:
         """Return the answer to a request, or the problem with it."""
@@ -65,10 +67,19 @@ class Server:
             response = problem(Refused(400, "the connection was closed before the body came"))
         except Refused as error:
             response = problem(error)
+        self.noted(route, began, response.status_code)
+        return response
+
+    def noted(self, route: Route, began: float, status: int) -> None:
+        """Take note of a request that was answered."""
         took = time.perf_counter() - began
         self.metrics.took(took, method=route.method, path=route.path)
-        self.metrics.count("requests", status=str(response.status_code))
-        return response
+        self.metrics.count("requests", status=str(status))
+
+    def counted(self, call: Call) -> None:
+        """Take note of what a request did."""
+        for what, many in call.counted.items():
+            self.metrics.count(what, many, decider=call.name)
 
     async def _answered(self, route: Route, request: Request) -> Response:
         name = request.path_params.get("name")
@@ -83,13 +94,17 @@ class Server:
             self.hub, self.limits, request.path_params, request.query_params, kind, body,
             token.decider,
         )  # fmt: skip
-        answer = await self.run(partial(_worked, route.does, call), token.id)
-        for what, many in call.counted.items():
-            self.metrics.count(what, many, decider=str(name))
+        answer = await self.worked(route, call, token.id)
+        if call.counted:
+            self.counted(call)
         if isinstance(answer, Answer):
             return Response(answer.content(), answer.status, HEADERS, answer.media)
         stream, media = answer
         return StreamingResponse(stream, 200, HEADERS, media)
+
+    async def worked(self, route: Route, call: Call, who: str) -> Any:
+        """Return the answer of a thread to a request."""
+        return await self.run(partial(_worked, route.does, call), who)
 
     async def allowed(self, request: Request, scope: str, decider: str | None) -> Token:
         """Return the token of a request, or raise if it does not allow what is asked."""
@@ -121,27 +136,39 @@ class Server:
 
     async def run(self, work: Callable[[], Done], who: str, *, slow: bool = False) -> Done:
         """Have work done by a thread, unless too much is under way."""
-        limits, all_ = self.limits, self._in_flight.total()
-        if all_ >= limits.in_flight:
-            raise Refused(503, f"{all_} requests are under way: send this again", retry=1)
-        if who and self._in_flight[who] >= max(limits.in_flight // 2, 1):
-            raise Refused(
-                429, f"this token has {self._in_flight[who]} requests under way: wait", retry=1
-            )
-        self._in_flight[who] += 1
+        left = self.entered(who)
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self._slow if slow else self._pool, work)
-        future.add_done_callback(lambda _: self._in_flight.subtract([who]))
-        done, _ = await asyncio.wait([future], timeout=limits.seconds)
+        future.add_done_callback(lambda _: left())
+        done, _ = await asyncio.wait([future], timeout=self.limits.seconds)
         if not done:
             future.add_done_callback(_forgotten)
-            raise Refused(
-                503,
-                f"this took more than {limits.seconds:g} s and may still be done: send the same "
-                "again, with the same id",
-                retry=1,
-            )
+            raise self.too_late()
         return future.result()
+
+    def entered(self, who: str) -> Callable[[], None]:
+        """Let work begin, unless too much is under way; return what is called when it ends."""
+        limits, flying = self.limits, self._in_flight
+        if self._flying >= limits.in_flight:
+            raise Refused(503, f"{self._flying} requests are under way: send this again", retry=1)
+        if who and flying[who] >= max(limits.in_flight // 2, 1):
+            raise Refused(429, f"this token has {flying[who]} requests under way: wait", retry=1)
+        flying[who] += 1
+        self._flying += 1
+        return partial(self._left, who)
+
+    def _left(self, who: str) -> None:
+        self._flying -= 1
+        self._in_flight[who] -= 1
+
+    def too_late(self) -> Refused:
+        """Return what a caller gets that has waited long enough."""
+        return Refused(
+            503,
+            f"this took more than {self.limits.seconds:g} s and may still be done: send the same "
+            "again, with the same id",
+            retry=1,
+        )
 
     async def guarded(self, work: Callable[[], Done], *, slow: bool = False) -> Done:
         """Have work done by a thread; what the library raises is a refusal."""
@@ -197,7 +224,7 @@ class Server:
             gauges["ledger_decisions"].append((labels, seen.decisions))
             gauges["ledger_outcomes"].append((labels, seen.outcomes))
         self.metrics.reach("flushes", self.hub.store.flushes)
-        gauges["requests_in_flight"] = [((), self._in_flight.total())]
+        gauges["requests_in_flight"] = [((), self._flying)]
         return self.metrics.text(gauges)
 
     async def tick(self) -> None:
@@ -214,6 +241,8 @@ class Server:
 
     def close(self) -> None:
         """Finish what was begun, and let go of the store."""
+        for close in self.closing:
+            close()
         self._pool.shutdown()
         self._slow.shutdown()
         self.hub.close()

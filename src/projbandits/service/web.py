@@ -20,6 +20,7 @@ from projbandits.service.calls import ROUTES, Limits, Route
 from projbandits.service.dashboard import PAGE, add_dashboard
 from projbandits.service.hub import Hub
 from projbandits.service.item_tables import FORMATS
+from projbandits.service.quick import Quick
 from projbandits.service.refusals import Refused
 from projbandits.service.server import HEADERS, Server, problem
 
@@ -68,6 +69,7 @@ def make_app(hub: Hub, limits: Limits | None = None) -> FastAPI:
         )
     _own_routes(app, server)
     add_dashboard(app, server)
+    app.add_middleware(Quick, server=server)
     app.add_exception_handler(HTTPException, _elsewhere)
     app.add_exception_handler(Exception, _failed)
     return app
