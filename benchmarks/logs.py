@@ -228,22 +228,46 @@ def equal(path: Path) -> dict[str, float]:
 
 
 def ledger(path: Path, decisions: int) -> dict[str, float]:
-    """Time a ledger's decisions on 100 of 1,000 items, after making them; a policy judges each."""
+    """Time a ledger's decisions on 100 of 1,000 items, each judged by a policy of its own.
+
+    They are written to the ledger fifty at a time, chosen at random: to ask for a million
+    one by one takes many times as long as to judge them.
+    """
     import projbandits as pb
 
     rng = np.random.default_rng(0)
-    items = rng.normal(size=(1000, 5))
+    items, theta = rng.normal(size=(1000, 5)), rng.normal(size=5)
     U = pb.Subspace.coordinates(range(3), d=5)
-    decider = pb.Decider(pb.GENTRY(schedule=_often), subspace=U, seed=0, log=True)
-    theta = rng.normal(size=5)
-    for _ in range(decisions):
-        decision = decider.ask(items[rng.integers(0, 900) + np.arange(100)])
-        decider.tell(decision, float(decision.arm @ theta + rng.normal()))
+    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0, log=True)
+    for first in range(0, decisions, 50):
+        _decided(decider, items, theta, range(first, min(first + 50, decisions)), rng)
+    decider.refresh()
     _load()
-    start = time.perf_counter()
+    start, work = time.perf_counter(), time.process_time()
     found = pb.replay(pb.Log.from_ledger(decider), _softmax, value="return").estimates()
-    seconds = time.perf_counter() - start
-    return {"seconds": seconds, "rows": decisions, "model": float(found.loc["model", "value"])}
+    return {
+        "seconds": time.perf_counter() - start,
+        "work": time.process_time() - work,
+        "rows": decisions,
+        "model": float(found.loc["model", "value"]),
+    }
+
+
+def _decided(decider: Any, items: Any, theta: Any, steps: range, rng: Any) -> None:
+    """Write decisions among 100 items each, and their outcomes, to a decider's ledger."""
+    from projbandits.ledger.happened import Decided, Offered, Told
+
+    ledger = decider._ledger
+    events: list[Any] = [] if len(ledger.catalogue()) else [Offered(0, items)]
+    offers = (rng.integers(0, 900, len(steps))[:, None] + np.arange(100)).astype(np.uint16)
+    chosen = rng.integers(0, 100, len(steps))
+    means = items[offers[np.arange(len(steps)), chosen]] @ theta
+    returns = means + rng.normal(size=len(steps))
+    for t, rows, index in zip(steps, offers, chosen.tolist(), strict=True):
+        known, now = ledger.last(), 1e9 + t
+        events.append(Decided(str(t), now, t + 1, known, -1, t, index, 0.01, 0.0, 1.0, rows))
+    events += [Told(str(t), 1e9 + t, r) for t, r in zip(steps, returns.tolist(), strict=True)]
+    decider._append(events)
 
 
 def _often(t: int) -> float:
@@ -273,11 +297,45 @@ def foreign(path: Path, rows: int) -> dict[str, float]:
 
 
 def held(path: Path, rows: int) -> dict[str, float]:
-    """Time a replay with small linear algebra in one thread, and in as many as BLAS likes."""
-    from contextlib import nullcontext
+    """Time some work with BLAS held to one thread, and free to start as many as it likes.
 
+    Once with the machine to itself, and once beside two processes for each core that only count.
+    """
+    works = {"replay": _replaying(rows), "ask": _asking(10), "find": _finding(rows)}
+    found: dict[str, float] = {}
+    for busy in ("idle", "busy"):
+        others = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+                  for _ in range(2 * (os.cpu_count() or 1) * (busy == "busy"))]  # fmt: skip
+        try:
+            for name, work in works.items():
+                one, free = _both(work)
+                found |= {f"{name}, {busy}, one": one, f"{name}, {busy}, any": free}
+        finally:
+            for other in others:
+                other.kill()
+    return found
+
+
+def _both(work: Callable[[], Any]) -> tuple[float, float]:
+    """Return the median seconds of some work, with BLAS held and not."""
+    from projbandits import _blas
+
+    libraries = _blas._libraries
+    found: dict[bool, list[float]] = {True: [], False: []}
+    work()
+    for _ in range(3):
+        for holds, seconds in found.items():
+            _blas._libraries = libraries if holds else list  # type: ignore[assignment]
+            start = time.perf_counter()
+            work()
+            seconds.append(time.perf_counter() - start)
+    _blas._libraries = libraries
+    return float(np.median(found[True])), float(np.median(found[False]))
+
+
+def _replaying(rows: int) -> Callable[[], Any]:
+    """Return the replay of decisions on 60 arms in 40 dimensions."""
     import projbandits as pb
-    from projbandits.evaluation import replaying
 
     rng = np.random.default_rng(0)
     U = pb.Subspace.coordinates(range(20), d=40)
@@ -285,16 +343,30 @@ def held(path: Path, rows: int) -> dict[str, float]:
     for _ in range(rows):
         decider.tell(decider.ask(rng.normal(size=(60, 40))), float(rng.normal()))
     table = decider.log()
-    found: dict[str, list[float]] = {"one": [], "any": []}
-    names = vars(replaying)
-    holds = {"one": names["single_threaded_blas"], "any": nullcontext}
-    for _ in range(3):
-        for name, hold in holds.items():
-            names["single_threaded_blas"] = hold
-            start = time.perf_counter()
-            pb.replay(table, pb.CURSE())
-            found[name].append(time.perf_counter() - start)
-    return {name: float(np.median(seconds)) for name, seconds in found.items()}
+    return lambda: pb.replay(table, pb.CURSE())
+
+
+def _asking(rounds: int) -> Callable[[], Any]:
+    """Return decisions on 1,000 arms in 100 dimensions, with their outcomes."""
+    import projbandits as pb
+
+    arms = np.random.default_rng(0).normal(size=(1000, 100))
+    decider = pb.Decider(pb.UE(), subspace=pb.Subspace.coordinates(range(50), d=100), seed=0)
+
+    def work() -> None:
+        for _ in range(rounds):
+            decider.tell(decider.ask(arms), 1.0)
+
+    return work
+
+
+def _finding(rows: int) -> Callable[[], Any]:
+    """Return how a subspace is found from attributes of items in 40 dimensions."""
+    import projbandits as pb
+
+    rng = np.random.default_rng(0)
+    X, z = rng.normal(size=(rows, 40)), rng.normal(size=(rows, 2))
+    return lambda: pb.find_subspace(attributes=(X, z), leave_out=1)
 
 
 def alone(name: str, *arguments: Any) -> dict[str, float]:
@@ -354,8 +426,8 @@ def show_ledger(folder: Path, rows: int) -> None:
     """Print how long a ledger takes."""
     found = alone("ledger", folder / "none", rows)
     print(
-        f"ledger, {rows:,} decisions on 100 of 1,000 items: {found['seconds']:.1f} s, "
-        f"{1e6 * found['seconds'] / rows:.0f} s for a million"
+        f"ledger, {rows:,} decisions on 100 of 1,000 items: {found['seconds']:.1f} s "
+        f"({found['work']:.1f} s of work), {found['GB']:.2f} GB with the ledger itself"
     )
 
 
@@ -369,16 +441,20 @@ def show_foreign(folder: Path, rows: int) -> None:
 def show_held(folder: Path, rows: int) -> None:
     """Print what holding BLAS to one thread saves."""
     found = alone("held", folder, rows)
-    print(
-        f"replay of {rows:,} decisions on 60 arms in 40 dimensions: {found['one']:.2f} s with BLAS "
-        f"in one thread, {found['any']:.2f} s in all"
-    )
+    for name, what in (
+        ("replay", f"replay of {rows:,} decisions on 60 arms in 40 dimensions"),
+        ("ask", "10 decisions on 1,000 arms in 100 dimensions"),
+        ("find", f"find_subspace from {rows:,} items in 40 dimensions"),
+    ):
+        for busy in ("idle", "busy"):
+            one, free = (found[f"{name}, {busy}, {how}"] for how in ("one", "any"))
+            print(f"{what}, {busy} machine: BLAS in one thread {one:.2f} s, in any {free:.2f} s")
 
 
 FIGURES: dict[str, tuple[Callable[[Path, int], None], int]] = {
     "equal": (show_equal, 0),
     "foreign": (show_foreign, 2000),
-    "threads": (show_held, 1000),
+    "threads": (show_held, 500),
     "fit": (show_fit, 20_000_000),
     "replay": (show_replay, 5_000_000),
     "ledger": (show_ledger, 1_000_000),

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from projbandits._blas import single_threaded_blas
 from projbandits._version import __version__
 from projbandits.accounts import item_groups as reading
 from projbandits.accounts import words
@@ -186,6 +187,7 @@ class Audit:
         return words.text(self)
 
 
+@single_threaded_blas()
 def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
     """Return the audit of the logged decisions among finitely many arms that were kept.
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from projbandits._blas import while_small
 from projbandits.arms import DecisionSet
 from projbandits.deciding import offers, reports
 from projbandits.deciding.accounted import Accounted
@@ -124,7 +125,7 @@ class Asking(Accounted):
     def _asked(self, request: Request) -> list[Decision]:
         """Decide and record it, or return what was decided under these ids before."""
         ledger, ids = self._ledger, request.names
-        with self._lock:
+        with self._lock, while_small(_many(request.arms), self._known.subspace.ambient):
             known = self._now()
             offered, columns = self._offered(request, known)
             offers.check_slots(offered, len(ids))
@@ -202,3 +203,8 @@ class Asking(Accounted):
             return last.offer, True, last.numbers
         offered.own()
         return offered, True, numbered(self._ledger, offered)
+
+
+def _many(arms: Any) -> int:
+    """Return how many arms are on offer; one, if infinitely many are."""
+    return len(arms) if hasattr(arms, "__len__") else getattr(arms, "size", None) or 1

@@ -12,6 +12,8 @@ from projbandits._columns import Columns
 
 BATCH = 65_536
 """How many rows of a table are looked at together."""
+ENOUGH = 4 * BATCH
+"""Groups of rows of a Parquet file that are smaller are read by the same worker."""
 
 
 class Piece(Protocol):
@@ -52,11 +54,14 @@ class TablePiece:
 
 @dataclass(frozen=True)
 class ParquetPiece:
-    """A group of rows of a Parquet file."""
+    """Some groups of rows of a Parquet file, one after the other.
+
+    It knows where they are and not what is in them, so it takes no time to send.
+    """
 
     first: int
     path: str
-    group: int
+    groups: tuple[int, ...]
 
     def tables(self, columns: Sequence[str]) -> Iterator[tuple[int, Columns]]:
         """Yield the rows in batches: a group may be larger than memory."""
@@ -66,7 +71,7 @@ class ParquetPiece:
         first = self.first
         with pq.ParquetFile(self.path) as file:
             for batch in file.iter_batches(
-                BATCH, row_groups=[self.group], columns=[*columns], use_threads=False
+                BATCH, row_groups=[*self.groups], columns=[*columns], use_threads=False
             ):
                 yield first, Columns("log", pa.Table.from_batches([batch]))
                 first += batch.num_rows
@@ -111,9 +116,13 @@ class Parquet:
                 missing = sorted({*self.names} - {*names})
                 raise ValueError(f"log must have the columns {missing} in {str(file)!r} too")
             self.names = self.names or names
+            together, start = list[int](), first
             for group in range(metadata.num_row_groups):
-                self._pieces.append(ParquetPiece(first, str(file), group))
+                together.append(group)
                 first += metadata.row_group(group).num_rows
+                if first - start >= ENOUGH or group == metadata.num_row_groups - 1:
+                    self._pieces.append(ParquetPiece(start, str(file), tuple(together)))
+                    together, start = [], first
         self.rows: int | None = first
 
     def pieces(self) -> Iterator[Piece]:

@@ -123,6 +123,8 @@ class Catalogue:
         size = len(self.labels)
         if self._counted and values.dtype.kind in "iu":
             found = values.astype(np.int64, copy=False)
+            if len(found) and found.min() >= 0 and found.max() < size:
+                return found
             wrong = (found < 0) | (found >= size)
         else:
             found = np.asarray(self._index.get_indexer(values), dtype=np.int64)
