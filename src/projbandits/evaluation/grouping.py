@@ -146,16 +146,24 @@ def look(chunk: Chunk, numbered: bool) -> Look:
         return Look(len(X), None, factors, None)
     chances = None
     if chunk.propensity is not None and chunk.offered is None:
-        chances = np.full(len(chunk.arms), np.nan)
-        chances[chunk.action] = chunk.propensity
-        if (chances[chunk.action] != chunk.propensity).any():
-            chances = None
+        chances = by_arm(chunk.action, chunk.propensity, len(chunk.arms))
     stated = None
     if chunk.chances is not None and chunk.offered is None and len(chunk.chances):
         same = bool((chunk.chances == chunk.chances[0]).all())
         stated = chunk.chances[0] if same else None
     states = chunk.chances is not None
     return Look(len(chunk.reward), Sums.of(chunk), None, chances, stated, states)
+
+
+def by_arm(action: Ints, propensity: Array, size: int) -> Array | None:
+    """Return the propensity of each arm, nan if it was not chosen; None if that varied."""
+    found = np.full(size, np.nan)
+    # The first rows have most arms already, and to write takes longer than to read.
+    for rows in (slice(64 * size), slice(None)):
+        found[action[rows]] = propensity[rows]
+        if (found[action] == propensity).all():
+            return found
+    return None
 
 
 def fixed(seen: Look) -> Array | None:

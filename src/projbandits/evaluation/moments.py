@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array
 from projbandits.evaluation.estimates import turned
-from projbandits.evaluation.grouping import FOLDS, Sums, folds
+from projbandits.evaluation.grouping import FOLDS, Sums, by_arm, folds
 from projbandits.evaluation.log_schema import Chunk, Ints
 from projbandits.evaluation.policies import Chances
 
@@ -84,11 +84,9 @@ def _alike(chunk: Chunk) -> tuple[Ints, int] | None:
     if not chunk.complete:
         return None
     keys = list(chunk.context.values())
-    if chunk.propensity is not None:
-        by_arm = np.empty(len(chunk.arms))
-        by_arm[chunk.action] = chunk.propensity
-        if (by_arm[chunk.action] != chunk.propensity).any():
-            keys.append(chunk.propensity)
+    p = chunk.propensity
+    if p is not None and by_arm(chunk.action, p, len(chunk.arms)) is None:
+        keys.append(p)
     code = folds(chunk.first, n) + FOLDS * chunk.action
     count = FOLDS * len(chunk.arms)
     for values in keys:
@@ -241,8 +239,8 @@ def _block(
             of_all = np.einsum("ij,ij->i", np.broadcast_to(raw, X.shape), thetas)
             a[:, 5] = of_all - w * explained
             sides["covered"] = float(n @ np.broadcast_to(_covered(chunk, pi, setting), n.shape))
-    by_arm = None if setting.seen is None else _by_arm(cells, pi, b[:, 0], len(setting.seen))
-    return a, b, np.array([sides[name] for name in SIDES]), total, by_arm
+    arms = None if setting.seen is None else _by_arm(cells, pi, b[:, 0], len(setting.seen))
+    return a, b, np.array([sides[name] for name in SIDES]), total, arms
 
 
 def _by_arm(cells: Cells, pi: Chances, h: Array, size: int) -> Array:
