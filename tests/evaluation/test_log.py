@@ -68,6 +68,19 @@ def test_what_is_wrong_in_a_csv_file_is_named_by_row_and_column(
         judged({late: "a,b"}, 4)
 
 
+def test_workers_in_other_folders_find_the_file_or_say_that_they_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table(90).to_parquet(tmp_path / "log.parquet")
+    monkeypatch.chdir(tmp_path)
+    some = log("log.parquet")
+    monkeypatch.chdir("/")
+    assert pb.replay(some, other, subspace=U).look.rows == 90
+    (tmp_path / "log.parquet").unlink()
+    with pytest.raises(FileNotFoundError, match=r"that every worker can read, '.*' is not there"):
+        pb.replay(some, other, subspace=U)
+
+
 def test_missing_arms_and_times_are_refused() -> None:
     rows = table(90)
     rows.loc[4, "item"] = None

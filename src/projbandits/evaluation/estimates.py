@@ -159,7 +159,7 @@ def with_effects(found: Found, fit: LackOfFit | None, missed: Array, level: floa
         longer = float(np.hypot(found.half, t * fit.effects * weight))
     unseen = normal_quantile(level) * fit.unseen * weight if weight > SAME else 0.0
     if fit.holds is not False and unseen > UNPROVEN * longer:
-        said = f"UNPROVEN: effects of arms of any size up to {fit.unseen:.2g} would not show"
+        said = f"UNPROVEN: effects of arms up to a size (sd) of {fit.unseen:.2g} would not show"
         if math.isinf(fit.unseen):
             said = "UNPROVEN: every mean fits, so effects of arms would not show"
         found = found._replace(note="; ".join(filter(None, [found.note, f"{said} in this log"])))

@@ -156,7 +156,8 @@ def judge(
         if value == "projection" and subspace is None:
             raise ValueError(
                 "subspace must be given, this log does not say what counts: pass "
-                "replay(log, policy, subspace=...), or value='return'"
+                "replay(log, policy, subspace=...), on the command line --protected, or ask for "
+                "value='return'"
             )
     wanted = log.matched(subspace)
     checked = as_policy(policy, log.names, wanted)

@@ -72,6 +72,10 @@ class ParquetPiece:
         from pyarrow import parquet as pq
 
         first = self.first
+        if not os.path.exists(self.path):
+            raise FileNotFoundError(
+                f"log must be a file that every worker can read, {self.path!r} is not there"
+            )
         with pq.ParquetFile(self.path) as file:
             for batch in file.iter_batches(
                 BATCH, row_groups=[*self.groups], columns=[*columns], use_threads=False
@@ -103,6 +107,7 @@ class Parquet:
     def __init__(self, path: Path) -> None:
         from pyarrow import parquet as pq
 
+        path = path.absolute()  # workers may be in another folder
         files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
         if not files:
             raise ValueError(f"log must have Parquet files, the folder {str(path)!r} has none")
