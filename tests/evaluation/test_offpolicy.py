@@ -116,15 +116,17 @@ def test_where_arms_are_out_of_reach_only_the_model_has_an_interval(strategy: An
     assert min(hits.values()) >= 15, hits
 
 
-def test_the_model_is_least_squares_with_scheffes_interval() -> None:
+@pytest.mark.parametrize(("value", "u"), [("projection", 2), ("return", 3)])
+def test_the_model_is_least_squares_with_scheffes_interval(value: str, u: int) -> None:
+    """For all directions of what counts at once: of U, or of all features for the return."""
     log = logged(6, steps=40)
-    replay = pb.replay(log, pb.GENTRY())
+    replay = pb.replay(log, pb.GENTRY(), value=value)
     found = estimates(replay)["model"]
     X, r = log[["x[0]", "x[1]", "x[2]"]].to_numpy(), log["reward"].to_numpy()
     theta = np.linalg.inv(X.T @ X) @ X.T @ r
     m = replay.features.mean(axis=0)
     noise = np.sqrt(((r - X @ theta) ** 2).sum() / (40 - 3))
-    half = noise * np.sqrt(m @ np.linalg.inv(X.T @ X) @ m * 2 * stats.f.ppf(0.95, 2, 40 - 3))
+    half = noise * np.sqrt(m @ np.linalg.inv(X.T @ X) @ m * u * stats.f.ppf(0.95, u, 40 - 3))
     assert found["value"] == pytest.approx(m @ theta, rel=1e-9)
     assert found["high"] - found["value"] == pytest.approx(half, rel=1e-9)
     assert found["value"] - found["low"] == pytest.approx(half, rel=1e-9)

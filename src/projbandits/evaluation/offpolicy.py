@@ -272,7 +272,8 @@ class Replay:
 
     def _by_model(self, level: float) -> tuple[float, float, Array]:
         """Return <mean m, theta-hat>, half of its interval, and the weight of each return."""
-        n, u = len(self.rewards), self.subspace.dim
+        n, d = self.arms.shape
+        u = d if self.value == "return" else self.subspace.dim
         scale = units(self.arms)
         m = self.features.mean(axis=0) / scale
         left, sizes, turned = np.linalg.svd(self.arms / scale, full_matrices=False)
