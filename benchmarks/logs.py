@@ -118,14 +118,22 @@ def fit(path: Path) -> dict[str, float]:
 
 def replayed(path: Path, **changed: Any) -> dict[str, float]:
     """Time `replay` of a fixed policy, all estimates with intervals."""
+    _load()
+    return _judged(path, None, **changed)
+
+
+def _judged(table: Any, executor: Any, **changed: Any) -> dict[str, float]:
+    """Return the first and the median seconds of five replays, and their estimates."""
     import projbandits as pb
 
-    log = opened(path, **changed)
-    _load()
-    start = time.perf_counter()
-    found = pb.replay(log, policy, value="return").estimates()
-    seconds = time.perf_counter() - start
-    return {"seconds": seconds, **{str(k): float(v) for k, v in found["value"].items()}}
+    seconds = []
+    for _ in range(5):
+        log = opened(table, **changed)
+        start = time.perf_counter()
+        found = pb.replay(log, policy, value="return", executor=executor).estimates()
+        seconds.append(time.perf_counter() - start)
+    values = {str(name): float(value) for name, value in found["value"].items()}
+    return {"seconds": float(np.median(seconds)), "first": seconds[0], **values}
 
 
 def _load() -> None:
@@ -141,11 +149,10 @@ def by_segment(path: Path) -> dict[str, float]:
 
 
 def on_dask(path: Path) -> dict[str, float]:
-    """Time the same on a Dask cluster of two processes."""
+    """Time the same on a Dask cluster of two processes; the first time, workers import as well."""
     from distributed import Client, LocalCluster
 
-    import projbandits as pb
-
+    _load()
     with (
         LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=2, threads_per_worker=1, dashboard_address=None
@@ -153,28 +160,43 @@ def on_dask(path: Path) -> dict[str, float]:
         Client(cluster) as client,  # type: ignore[no-untyped-call]
         client.get_executor() as executor,
     ):
-        log = opened(path, context="segment")
-        pb.replay(opened(path), policy, value="return", executor=executor)  # workers import first
-        start = time.perf_counter()
-        found = pb.replay(log, policy, value="return", executor=executor).estimates()
-        seconds = time.perf_counter() - start
-    return {"seconds": seconds, **{str(k): float(v) for k, v in found["value"].items()}}
+        return _judged(path, executor, context="segment")
+
+
+def _arrays(path: Path) -> dict[str, Any]:
+    """Return the columns of a log as arrays."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path, columns=["item", "p", "click"])
+    return {name: table[name].to_numpy() for name in ("item", "p", "click")}
+
+
+def at_hand(path: Path) -> dict[str, float]:
+    """Time `replay` of arrays in memory, all estimates with intervals."""
+    _load()
+    return _judged(_arrays(path), None)
 
 
 def by_obp(path: Path) -> dict[str, float]:
-    """Time OBP's IPW on arrays: with making its array of the policy's probabilities, and alone."""
-    import pyarrow.parquet as pq
-
+    """Time OBP's IPW: all of it, from the file to the estimate, and the call alone on arrays."""
     estimators = obp(path.parent)
     start = time.perf_counter()
-    table = pq.read_table(path, columns=["item", "p", "click"])
-    action, p, click = (table[name].to_numpy() for name in ("item", "p", "click"))
-    spread = np.ascontiguousarray(np.broadcast_to(PI[None, :, None], (len(click), ARMS, 1)))
-    made = time.perf_counter()
-    given = {"reward": click, "action": action, "pscore": p, "action_dist": spread}
-    value = estimators.InverseProbabilityWeighting().estimate_policy_value(**given)
-    done = time.perf_counter()
-    return {"seconds": done - start, "alone": done - made, "arm by arm": float(value)}
+    table = _arrays(path)
+    spread = np.ascontiguousarray(np.broadcast_to(PI[None, :, None], (len(table["p"]), ARMS, 1)))
+    given = {
+        "reward": table["click"],
+        "action": table["item"],
+        "pscore": table["p"],
+        "action_dist": spread,
+    }
+    estimator, alone = estimators.InverseProbabilityWeighting(), []
+    for _ in range(5):
+        made = time.perf_counter()
+        value = estimator.estimate_policy_value(**given)
+        alone.append(time.perf_counter() - made)
+        if len(alone) == 1:
+            whole = time.perf_counter() - start
+    return {"seconds": whole, "alone": float(np.median(alone)), "arm by arm": float(value)}
 
 
 def obp(folder: Path) -> Any:
@@ -228,22 +250,46 @@ def equal(path: Path) -> dict[str, float]:
 
 
 def ledger(path: Path, decisions: int) -> dict[str, float]:
-    """Time a ledger's decisions on 100 of 1,000 items, after making them; a policy judges each."""
+    """Time a ledger's decisions on 100 of 1,000 items, each judged by a policy of its own.
+
+    They are written to the ledger fifty at a time, chosen at random: to ask for a million
+    one by one takes many times as long as to judge them.
+    """
     import projbandits as pb
 
     rng = np.random.default_rng(0)
-    items = rng.normal(size=(1000, 5))
+    items, theta = rng.normal(size=(1000, 5)), rng.normal(size=5)
     U = pb.Subspace.coordinates(range(3), d=5)
-    decider = pb.Decider(pb.GENTRY(schedule=_often), subspace=U, seed=0, log=True)
-    theta = rng.normal(size=5)
-    for _ in range(decisions):
-        decision = decider.ask(items[rng.integers(0, 900) + np.arange(100)])
-        decider.tell(decision, float(decision.arm @ theta + rng.normal()))
+    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0, log=True)
+    for first in range(0, decisions, 50):
+        _decided(decider, items, theta, range(first, min(first + 50, decisions)), rng)
+    decider.refresh()
     _load()
-    start = time.perf_counter()
+    start, work = time.perf_counter(), time.process_time()
     found = pb.replay(pb.Log.from_ledger(decider), _softmax, value="return").estimates()
-    seconds = time.perf_counter() - start
-    return {"seconds": seconds, "rows": decisions, "model": float(found.loc["model", "value"])}
+    return {
+        "seconds": time.perf_counter() - start,
+        "work": time.process_time() - work,
+        "rows": decisions,
+        "model": float(found.loc["model", "value"]),
+    }
+
+
+def _decided(decider: Any, items: Any, theta: Any, steps: range, rng: Any) -> None:
+    """Write decisions among 100 items each, and their outcomes, to a decider's ledger."""
+    from projbandits.ledger.happened import Decided, Offered, Told
+
+    ledger = decider._ledger
+    events: list[Any] = [] if len(ledger.catalogue()) else [Offered(0, items)]
+    offers = (rng.integers(0, 900, len(steps))[:, None] + np.arange(100)).astype(np.uint16)
+    chosen = rng.integers(0, 100, len(steps))
+    means = items[offers[np.arange(len(steps)), chosen]] @ theta
+    returns = means + rng.normal(size=len(steps))
+    for t, rows, index in zip(steps, offers, chosen.tolist(), strict=True):
+        known, now = ledger.last(), 1e9 + t
+        events.append(Decided(str(t), now, t + 1, known, -1, t, index, 0.01, 0.0, 1.0, rows))
+    events += [Told(str(t), 1e9 + t, r) for t, r in zip(steps, returns.tolist(), strict=True)]
+    decider._append(events)
 
 
 def _often(t: int) -> float:
@@ -273,11 +319,45 @@ def foreign(path: Path, rows: int) -> dict[str, float]:
 
 
 def held(path: Path, rows: int) -> dict[str, float]:
-    """Time a replay with small linear algebra in one thread, and in as many as BLAS likes."""
-    from contextlib import nullcontext
+    """Time some work with BLAS held to one thread, and free to start as many as it likes.
 
+    Once with the machine to itself, and once beside two processes for each core that only count.
+    """
+    works = {"replay": _replaying(rows), "ask": _asking(10), "find": _finding(rows)}
+    found: dict[str, float] = {}
+    for busy in ("idle", "busy"):
+        others = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+                  for _ in range(2 * (os.cpu_count() or 1) * (busy == "busy"))]  # fmt: skip
+        try:
+            for name, work in works.items():
+                one, free = _both(work)
+                found |= {f"{name}, {busy}, one": one, f"{name}, {busy}, any": free}
+        finally:
+            for other in others:
+                other.kill()
+    return found
+
+
+def _both(work: Callable[[], Any]) -> tuple[float, float]:
+    """Return the median seconds of some work, with BLAS held and not."""
+    from projbandits import _blas
+
+    libraries = _blas._libraries
+    found: dict[bool, list[float]] = {True: [], False: []}
+    work()
+    for _ in range(3):
+        for holds, seconds in found.items():
+            _blas._libraries = libraries if holds else list  # type: ignore[assignment]
+            start = time.perf_counter()
+            work()
+            seconds.append(time.perf_counter() - start)
+    _blas._libraries = libraries
+    return float(np.median(found[True])), float(np.median(found[False]))
+
+
+def _replaying(rows: int) -> Callable[[], Any]:
+    """Return the replay of decisions on 60 arms in 40 dimensions."""
     import projbandits as pb
-    from projbandits.evaluation import replaying
 
     rng = np.random.default_rng(0)
     U = pb.Subspace.coordinates(range(20), d=40)
@@ -285,16 +365,30 @@ def held(path: Path, rows: int) -> dict[str, float]:
     for _ in range(rows):
         decider.tell(decider.ask(rng.normal(size=(60, 40))), float(rng.normal()))
     table = decider.log()
-    found: dict[str, list[float]] = {"one": [], "any": []}
-    names = vars(replaying)
-    holds = {"one": names["single_threaded_blas"], "any": nullcontext}
-    for _ in range(3):
-        for name, hold in holds.items():
-            names["single_threaded_blas"] = hold
-            start = time.perf_counter()
-            pb.replay(table, pb.CURSE())
-            found[name].append(time.perf_counter() - start)
-    return {name: float(np.median(seconds)) for name, seconds in found.items()}
+    return lambda: pb.replay(table, pb.CURSE())
+
+
+def _asking(rounds: int) -> Callable[[], Any]:
+    """Return decisions on 1,000 arms in 100 dimensions, with their outcomes."""
+    import projbandits as pb
+
+    arms = np.random.default_rng(0).normal(size=(1000, 100))
+    decider = pb.Decider(pb.UE(), subspace=pb.Subspace.coordinates(range(50), d=100), seed=0)
+
+    def work() -> None:
+        for _ in range(rounds):
+            decider.tell(decider.ask(arms), 1.0)
+
+    return work
+
+
+def _finding(rows: int) -> Callable[[], Any]:
+    """Return how a subspace is found from attributes of items in 40 dimensions."""
+    import projbandits as pb
+
+    rng = np.random.default_rng(0)
+    X, z = rng.normal(size=(rows, 40)), rng.normal(size=(rows, 2))
+    return lambda: pb.find_subspace(attributes=(X, z), leave_out=1)
 
 
 def alone(name: str, *arguments: Any) -> dict[str, float]:
@@ -324,22 +418,26 @@ def show_fit(folder: Path, rows: int) -> None:
 def show_replay(folder: Path, rows: int) -> None:
     """Print `replay` beside OBP, and on a cluster."""
     path = action_log(folder, rows)
-    ours, theirs = alone("replayed", path), alone("by_obp", path)
+    ours, arrays, theirs = alone("replayed", path), alone("at_hand", path), alone("by_obp", path)
     away = abs(ours["arm by arm"] - theirs["arm by arm"])
-    print(
-        f"replay, {rows:,} rows, {ARMS} arms: {rows / ours['seconds'] / 1e6:.1f} million rows a "
-        f"second, {ours['GB']:.2f} GB; OBP's IPW {rows / theirs['seconds'] / 1e6:.2f} "
-        f"({theirs['seconds'] / ours['seconds']:.0f} times), of arrays at hand "
-        f"{rows / theirs['alone'] / 1e6:.1f} ({theirs['alone'] / ours['seconds']:.1f} times), "
-        f"{theirs['GB']:.2f} GB; apart by {away:.1e}"
-    )
+    print(f"replay, {rows:,} rows, {ARMS} arms; apart from OBP by {away:.1e}")
+    for where, mine, other in (
+        ("from the file", ours, theirs["seconds"]),
+        ("of arrays at hand", arrays, theirs["alone"]),
+    ):
+        print(
+            f"- {where}: all estimates with intervals {mine['seconds']:.2f} s, "
+            f"{rows / mine['seconds'] / 1e6:.0f} million rows a second, {mine['GB']:.2f} GB; OBP's "
+            f"IPW {other:.2f} s, {rows / other / 1e6:.1f} million, {theirs['GB']:.2f} GB: "
+            f"{other / mine['seconds']:.1f} times"
+        )
     one, two = alone("by_segment", path), alone("on_dask", path)
-    names = [name for name in one if name not in ("seconds", "GB")]
+    names = [name for name in one if name not in ("seconds", "first", "GB")]
     away = max(abs(one[name] - two[name]) for name in names)
     print(
-        f"the same with a context: {one['seconds']:.2f} s in one process, {two['seconds']:.2f} s "
-        f"on a Dask cluster of two ({two['seconds'] / one['seconds']:.2f} times); apart by "
-        f"{away:.1e}"
+        f"- with a context: {one['seconds']:.2f} s in one process, {two['seconds']:.2f} s on a "
+        f"Dask cluster of two ({two['seconds'] / one['seconds']:.2f} times; the first time "
+        f"{two['first']:.1f} s); apart by {away:.1e}"
     )
 
 
@@ -354,8 +452,8 @@ def show_ledger(folder: Path, rows: int) -> None:
     """Print how long a ledger takes."""
     found = alone("ledger", folder / "none", rows)
     print(
-        f"ledger, {rows:,} decisions on 100 of 1,000 items: {found['seconds']:.1f} s, "
-        f"{1e6 * found['seconds'] / rows:.0f} s for a million"
+        f"ledger, {rows:,} decisions on 100 of 1,000 items: {found['seconds']:.1f} s "
+        f"({found['work']:.1f} s of work), {found['GB']:.2f} GB with the ledger itself"
     )
 
 
@@ -369,16 +467,20 @@ def show_foreign(folder: Path, rows: int) -> None:
 def show_held(folder: Path, rows: int) -> None:
     """Print what holding BLAS to one thread saves."""
     found = alone("held", folder, rows)
-    print(
-        f"replay of {rows:,} decisions on 60 arms in 40 dimensions: {found['one']:.2f} s with BLAS "
-        f"in one thread, {found['any']:.2f} s in all"
-    )
+    for name, what in (
+        ("replay", f"replay of {rows:,} decisions on 60 arms in 40 dimensions"),
+        ("ask", "10 decisions on 1,000 arms in 100 dimensions"),
+        ("find", f"find_subspace from {rows:,} items in 40 dimensions"),
+    ):
+        for busy in ("idle", "busy"):
+            one, free = (found[f"{name}, {busy}, {how}"] for how in ("one", "any"))
+            print(f"{what}, {busy} machine: BLAS in one thread {one:.2f} s, in any {free:.2f} s")
 
 
 FIGURES: dict[str, tuple[Callable[[Path, int], None], int]] = {
     "equal": (show_equal, 0),
     "foreign": (show_foreign, 2000),
-    "threads": (show_held, 1000),
+    "threads": (show_held, 500),
     "fit": (show_fit, 20_000_000),
     "replay": (show_replay, 5_000_000),
     "ledger": (show_ledger, 1_000_000),

@@ -20,8 +20,15 @@ import pandas as pd
 import projbandits as pb
 from benchmarks.logs import obp
 from projbandits import statistics
+from projbandits.evaluation.grouping import FOLDS
 
-SHOWN = ("arm by arm", "arm by arm, self-normalised", "arm by arm, clipped", "model")
+SHOWN = (
+    "arm by arm",
+    "arm by arm, self-normalised",
+    "arm by arm, clipped",
+    "arm by arm, doubly robust",
+    "model",
+)
 
 
 def shares(folder: Path) -> Any:
@@ -52,7 +59,7 @@ def main(campaign: str, wheels: str | None = None) -> None:
             if judged == "random":
                 policy = _even
             result = pb.replay(log, policy, value="return")
-            theirs = by_obp(estimators, log, policy)
+            theirs = by_obp(estimators, log, policy, result)
             for name in SHOWN:
                 row = result.estimates().loc[name]
                 other = f"{1000 * theirs[name]:.4f}" if name in theirs else ""
@@ -69,8 +76,8 @@ def _text(value: float, low: float, high: float) -> str:
     return f"{1000 * value:.4f} ({1000 * low:.2f} to {1000 * high:.2f})"
 
 
-def by_obp(estimators: Any, log: pb.Log, policy: Any) -> dict[str, float]:
-    """Return OBP's IPW and SNIPW."""
+def by_obp(estimators: Any, log: pb.Log, policy: Any, result: Any) -> dict[str, float]:
+    """Return OBP's IPW and SNIPW, and its DR with our predictions."""
     chunks = list(log.chunks())
     spread = [
         np.array([policy(log.arms, {"position": p}) for p in chunk.context["position"]])
@@ -86,7 +93,13 @@ def by_obp(estimators: Any, log: pb.Log, policy: Any) -> dict[str, float]:
     }
     ipw = estimators.InverseProbabilityWeighting().estimate_policy_value(**given)
     normalised = estimators.SelfNormalizedInverseProbabilityWeighting()
+    thetas = result.setting.thetas[np.arange(len(given["reward"])) % FOLDS]
+    predicted = (thetas @ np.asarray(log.arms).T)[:, :, None]
+    doubly = estimators.DoublyRobust().estimate_policy_value(
+        **given, estimated_rewards_by_reg_model=predicted
+    )
     return {
+        "arm by arm, doubly robust": float(doubly),
         "arm by arm": float(ipw),
         "arm by arm, self-normalised": float(normalised.estimate_policy_value(**given)),
     }

@@ -411,3 +411,22 @@ def policy_value(
         "arm by arm, clipped": cut / n,
         "arm by arm, doubly robust": doubly / n,
     }
+
+
+def effects_of_arms(X: Array, action: Any, reward: Array, sure: float) -> tuple[float, float]:
+    """The variance of what arms have beside their features: as estimated, and what may hide.
+
+    Arms are the rows of X, each chosen more than once. The weighted residuals of the arms' means
+    have the covariance sigma^2 M + tau^2 M N M, with M the projection away from the features.
+    `sure` is the quantile of chi squared that residuals are said to exceed.
+    """
+    counts = np.array([float((action == a).sum()) for a in range(len(X))])
+    means = np.array([reward[action == a].mean() for a in range(len(X))])
+    noise = sum(float(((reward[action == a] - means[a]) ** 2).sum()) for a in range(len(X)))
+    noise /= len(reward) - len(X)
+    A = np.sqrt(counts)[:, None] * X
+    M = np.eye(len(X)) - A @ np.linalg.solve(A.T @ A, A.T)
+    y = np.sqrt(counts) * means
+    per_variance, free = float(np.trace(M @ np.diag(counts))), len(X) - X.shape[1]
+    missed = float(y @ M @ y)
+    return (missed - free * noise) / per_variance, free * (missed / sure - noise) / per_variance

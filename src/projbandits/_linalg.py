@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dgeqp3, dgeqrf, dorgqr, dtrtri
 
+from projbandits._blas import while_small
 from projbandits._checks import Array
 
 
@@ -17,7 +18,8 @@ def pivots(X: Array) -> tuple[Array, NDArray[np.int64]]:
     Their sizes are on the diagonal of R. The first row is the longest of X, each next one the
     farthest from the span of those before. What is below the diagonal is meaningless.
     """
-    qr, order, _, _, _ = dgeqp3(X.T)
+    with while_small(*X.shape):
+        qr, order, _, _, _ = dgeqp3(X.T)
     return qr, np.asarray(order, dtype=np.int64) - 1
 
 

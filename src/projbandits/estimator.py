@@ -6,6 +6,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from projbandits._blas import while_small
 from projbandits._checks import Array, positive, real_vector
 from projbandits.ridge import Ridge
 from projbandits.subspace import Subspace
@@ -81,7 +82,8 @@ class ProjectedRidge(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, dtype=np.float64)
-        return float(r2_score(y, rows @ self.theta_, sample_weight=sample_weight))
+        with while_small(*rows.shape):
+            return float(r2_score(y, rows @ self.theta_, sample_weight=sample_weight))
 
     def _learn(self, X: Any, y: Any, weights: Any, fresh: bool) -> ProjectedRidge:
         before = self.__dict__.copy()
@@ -111,12 +113,13 @@ class ProjectedRidge(RegressorMixin, BaseEstimator):
             self.subspace.check_fits(d, None if names is None else list(names))
         known = Ridge.prior(d) if fresh else self.ridge_
         ridge = Ridge(penalty, known.n, known.factor)
-        self.ridge_ = ridge.update_many(rows, returns)
-        P = np.eye(d) if self.subspace is None else self.subspace.matrix
-        self.theta_ = self.ridge_.theta
-        # One for each coordinate of P theta-hat, as P e_j is the j-th row of P.
-        self.coef_, self.standard_errors_ = self.ridge_.projected(P, np.eye(d))
-        self.noise_ = self.ridge_.noise
+        with while_small(*rows.shape):
+            self.ridge_ = ridge.update_many(rows, returns)
+            P = np.eye(d) if self.subspace is None else self.subspace.matrix
+            self.theta_ = self.ridge_.theta
+            # One for each coordinate of P theta-hat, as P e_j is the j-th row of P.
+            self.coef_, self.standard_errors_ = self.ridge_.projected(P, np.eye(d))
+            self.noise_ = self.ridge_.noise
         return self
 
     @overload
@@ -128,5 +131,6 @@ class ProjectedRidge(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, dtype=np.float64)
         P = np.eye(rows.shape[1]) if self.subspace is None else self.subspace.matrix
-        values, errors = self.ridge_.projected(P, rows)
+        with while_small(*rows.shape):
+            values, errors = self.ridge_.projected(P, rows)
         return (values, errors) if return_std else values

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import chi2, norm, t
 
 import projbandits as pb
+from projbandits.evaluation import estimates
 from projbandits.evaluation import log_pieces as pieces
 from projbandits.evaluation.estimates import NAMES, ON_MODEL
 from projbandits.evaluation.grouping import FOLDS
@@ -103,23 +105,86 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
 
 
 def test_arms_with_effects_of_their_own_are_noticed_and_judged_arm_by_arm() -> None:
-    """100 logs each; arm by arm at least 87 intervals hold (else 1 in 1,000); warned or not."""
-    effects = 0.8 * np.random.default_rng(1).normal(size=6)
-    truth = float(OTHER @ (ARMS.to_numpy() @ THETA + effects))
+    """100 logs, each with effects of its own: at least 87 intervals hold (else 1 in 1,000).
+
+    Those that rest on the linear model allow for effects, and are marked where these show.
+    """
     hits, warned, false = dict.fromkeys(NAMES, 0), 0, 0
     for seed in range(100):
+        effects = 0.8 * np.random.default_rng(seed + 1000).normal(size=6)
+        truth = float(OTHER @ (ARMS.to_numpy() @ THETA + effects))
         judged = pb.replay(log(table(400, seed, effects)), other, value="return", clip=100)
         for name, row in judged.estimates().iterrows():
             hits[str(name)] += row["low"] <= truth <= row["high"]
         warned += judged.lack_of_fit().holds is False
         plain = pb.replay(log(table(400, seed)), other, value="return")
         false += plain.lack_of_fit().holds is False
-    assert min(hits[name] for name in BY_ARM) >= 87, hits
-    assert max(hits[name] for name in ON_MODEL) < 87, hits
-    assert warned == 100
+    assert min(hits.values()) >= 87, hits
+    assert warned >= 75  # three differences tell; with small ones among the effects, not always
     assert false <= 5  # of 1 %: more have a chance of 1 in 1,000
+    effects = 0.8 * np.random.default_rng(1).normal(size=6)
+    judged = pb.replay(log(table(400, 0, effects)), other, value="return")
     assert judged.estimates().loc["model", "note"].startswith("NOT TO BE TRUSTED")
     assert "not to be trusted" in str(judged)
+
+
+@pytest.mark.parametrize("value", ["return", "projection"])
+def test_intervals_that_rest_on_the_model_allow_for_effects_of_arms(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the weights with which each estimate takes in the effect of each arm, written out."""
+    rows, X = table(300, 4, 0.5 * np.random.default_rng(1).normal(size=6)), ARMS.to_numpy()
+    action, r = ARMS.index.get_indexer(pd.Index(rows["item"])), rows["click"].to_numpy()
+    judged = pb.replay(log(rows), other, value=value, subspace=U)
+    found = judged.estimates()
+    tau2, hidden = naive.effects_of_arms(X, action, r, float(chi2.ppf(0.05, 3)))
+    assert judged.lack_of_fit().effects == pytest.approx(np.sqrt(tau2))
+    assert judged.lack_of_fit().unseen == pytest.approx(np.sqrt(hidden))
+    monkeypatch.setattr(estimates, "with_effects", lambda found, *rest: found)
+    short = judged.estimates()
+    P = U.matrix if value == "projection" else np.eye(3)
+    m, A = P @ (OTHER @ X), X[action]
+    G = sum(p * np.outer(x, x) for p, x in zip(LOGGED, X, strict=True))
+    each = {
+        "linear weights": A @ np.linalg.solve(G, m) / 300,
+        "model": A @ np.linalg.solve(A.T @ A, m),
+    }
+    for name, weights in each.items():
+        c = np.array([weights[action == a].sum() for a in range(6)])
+        away = t.ppf(0.975, 3) ** 2 * tau2 * ((c - OTHER * (value == "return")) ** 2).sum()
+        half, before = (
+            (one.loc[name, "high"] - one.loc[name, "low"]) / 2 for one in (found, short)
+        )
+        assert half == pytest.approx(np.sqrt(before**2 + away))
+
+
+def test_the_interval_of_cut_weights_allows_for_what_was_cut() -> None:
+    rows = table(400)
+    found = pb.replay(log(rows), other, value="return", clip=1.5).estimates()
+    w = (rows["pi"] / rows["p"]).to_numpy()
+    terms = np.minimum(w, 1.5) * rows["click"]
+    cut = abs((w * rows["click"]).mean() - terms.mean())
+    expected = terms.mean() + norm.ppf(0.975) * terms.std(ddof=1) / 20 + cut
+    assert cut > 0.05
+    assert found.loc["arm by arm, clipped", "high"] == pytest.approx(expected)
+    assert "allows for what was cut" in found.loc["arm by arm, clipped", "note"]
+
+
+def test_where_effects_would_not_show_what_rests_on_their_absence_is_marked() -> None:
+    """As many arms as features: each mean return fits, but how it splits is not known."""
+    rng = np.random.default_rng(0)
+    rows = {"arm": rng.integers(0, 3, 500), "p": np.full(500, 1 / 3), "r": rng.normal(size=500)}
+    columns = {"action": "arm", "propensity": "p", "reward": "r"}
+    three = pb.Log.from_table(rows, ARMS.to_numpy()[:3], **columns)
+    two = pb.Subspace.coordinates([0, 1], d=3)
+
+    def even(arms: Any, context: Any) -> Any:
+        return np.full(len(arms), 1 / len(arms))
+
+    for value, marked in (("projection", True), ("return", False)):
+        found = pb.replay(three, even, value=value, subspace=two).estimates()
+        for name in ON_MODEL:
+            assert found.loc[name, "note"].startswith("UNPROVEN: every mean fits") == marked
 
 
 def test_chunks_and_executors_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

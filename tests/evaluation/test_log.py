@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import projbandits as pb
-from projbandits.evaluation import formats, ledger_log
+from projbandits.evaluation import formats, ledger_log, log_pieces
 from tests.evaluation.tables import ARMS, U, log, other, table
 
 
@@ -38,6 +38,75 @@ def test_a_log_is_the_same_from_every_kind_of_table(tmp_path: Path) -> None:
         for arms in (ARMS, catalogue, pl.from_pandas(catalogue)):
             found = pb.replay(log(source, arms=arms), other, subspace=U).estimates()
             pd.testing.assert_frame_equal(found, one, rtol=1e-9)
+
+
+def test_what_is_wrong_in_a_csv_file_is_named_by_row_and_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, rows = tmp_path / "log.csv", table(90)
+    lines = rows.to_csv(index=False).splitlines()
+
+    def judged(changed: dict[int, str], times: int = 1) -> Any:
+        body = [changed.get(i, lines[1 + i % 90]) for i in range(90 * times)]
+        path.write_text("\n".join([lines[0], *body]) + "\n")
+        return pb.replay(log(path), other, subspace=U)
+
+    word = lines[6].replace(str(rows["click"][5]), "good")
+    assert word != lines[6]
+    with pytest.raises(TypeError, match=r"numbers, got 'good' in row 5, column 'click'"):
+        judged({5: word})
+    with pytest.raises(
+        ValueError, match=r"must have 12 columns in each row, got 2 in row 7: 'a,b'"
+    ):
+        judged({7: "a,b"})
+    # So late that the column was taken to hold numbers.
+    monkeypatch.setattr(log_pieces, "BLOCK", 4096)
+    late = 305
+    with pytest.raises(ValueError, match=rf"got 'good' in row {late}, column 'click', which began"):
+        judged({late: word}, 4)
+    with pytest.raises(ValueError, match=rf"got 2 in row {late}: 'a,b'"):
+        judged({late: "a,b"}, 4)
+
+
+def test_workers_in_other_folders_find_the_file_or_say_that_they_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table(90).to_parquet(tmp_path / "log.parquet")
+    monkeypatch.chdir(tmp_path)
+    some = log("log.parquet")
+    monkeypatch.chdir("/")
+    assert pb.replay(some, other, subspace=U).look.rows == 90
+    (tmp_path / "log.parquet").unlink()
+    with pytest.raises(FileNotFoundError, match=r"that every worker can read, '.*' is not there"):
+        pb.replay(some, other, subspace=U)
+
+
+def test_small_groups_of_rows_are_read_together_and_rows_keep_their_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_pieces, "ENOUGH", 20)
+    rows = table(90)
+    one = pb.replay(log(rows), other, subspace=U).estimates()
+    path = tmp_path / "log.parquet"
+    pq.write_table(pa.Table.from_pandas(rows), path, row_group_size=7)
+    some = log(path)
+    assert [piece.first for piece in some._rows.pieces()] == [0, 21, 42, 63, 84]
+    pd.testing.assert_frame_equal(pb.replay(some, other, subspace=U).estimates(), one, rtol=1e-9)
+    rows.loc[83, "click"] = np.nan
+    pq.write_table(pa.Table.from_pandas(rows), path, row_group_size=7)
+    with pytest.raises(ValueError, match="got nan in row 83, column 'click'"):
+        pb.replay(log(path), other, subspace=U)
+
+
+def test_missing_arms_and_times_are_refused() -> None:
+    rows = table(90)
+    rows.loc[4, "item"] = None
+    with pytest.raises(ValueError, match=r"catalogue, got (None|nan) in row 4, column 'item'$"):
+        pb.replay(log(rows), other, subspace=U)
+    rows = table(90).assign(at=pd.date_range("2024-01-01", periods=90))
+    rows.loc[6, "at"] = pd.NaT
+    with pytest.raises(ValueError, match=r"a time in each row, got .* in row 6, column 'at'"):
+        pb.replay(log(rows, time="at"), other, subspace=U)
 
 
 def test_the_estimate_of_a_whole_log_is_the_ridge(tmp_path: Path) -> None:

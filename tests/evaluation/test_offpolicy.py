@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import projbandits as pb
+from projbandits.evaluation import estimates as formulas
 from projbandits.evaluation.estimates import ON_MODEL
 from projbandits.ridge import Ridge
 from tests.logs import FIXED, NOISE, THETA, U, always, estimates, logged
@@ -115,15 +116,17 @@ def test_where_arms_are_out_of_reach_only_the_model_has_an_interval(strategy: An
     assert min(hits.values()) >= 15, hits
 
 
-def test_the_model_is_least_squares_with_scheffes_interval() -> None:
+@pytest.mark.parametrize(("value", "u"), [("projection", 2), ("return", 3)])
+def test_the_model_is_least_squares_with_scheffes_interval(value: str, u: int) -> None:
+    """For all directions of what counts at once: of U, or of all features for the return."""
     log = logged(6, steps=40)
-    replay = pb.replay(log, pb.GENTRY())
+    replay = pb.replay(log, pb.GENTRY(), value=value)
     found = estimates(replay)["model"]
     X, r = log[["x[0]", "x[1]", "x[2]"]].to_numpy(), log["reward"].to_numpy()
     theta = np.linalg.inv(X.T @ X) @ X.T @ r
     m = replay.features.mean(axis=0)
     noise = np.sqrt(((r - X @ theta) ** 2).sum() / (40 - 3))
-    half = noise * np.sqrt(m @ np.linalg.inv(X.T @ X) @ m * 2 * stats.f.ppf(0.95, 2, 40 - 3))
+    half = noise * np.sqrt(m @ np.linalg.inv(X.T @ X) @ m * u * stats.f.ppf(0.95, u, 40 - 3))
     assert found["value"] == pytest.approx(m @ theta, rel=1e-9)
     assert found["high"] - found["value"] == pytest.approx(half, rel=1e-9)
     assert found["value"] - found["low"] == pytest.approx(half, rel=1e-9)
@@ -203,6 +206,52 @@ def test_arms_with_effects_are_noticed_and_the_projection_is_not_identified() ->
     assert "as many features as arms" in replay.lack_of_fit().words
     assert "only as far as those effects" in str(replay)
     assert replay.estimates().loc["arm by arm", "note"].startswith("not identified")
+    assert replay.estimates().loc["model", "note"].startswith("UNPROVEN: every mean fits")
+
+
+@pytest.mark.parametrize("value", ["return", "projection"])
+def test_a_deciders_intervals_allow_for_effects_of_arms_too(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    decider = pb.Decider(pb.GENTRY(schedule=always), subspace=U, seed=0, log=True)
+    effects = rng.normal(size=8)
+    for step in range(300):
+        decision = decider.ask(FIXED[[0, 1, 2, 3] if step % 2 else [4, 5, 6, 7]])
+        assert decision.index is not None
+        own = effects[decision.index + 4 * (step % 2 == 0)]
+        decider.tell(decision, float(decision.arm @ THETA + own + rng.normal()))
+    replay = pb.replay(decider, pb.CURSE(), value=value)
+    found, fit = replay.estimates().loc["model"], replay.lack_of_fit()
+    monkeypatch.setattr(formulas, "with_effects", lambda found, *rest: found)
+    short = replay.estimates().loc["model"]
+    arms = np.unique(replay.arms, axis=0)
+    m = replay.features.mean(axis=0)
+    weights = replay.arms @ np.linalg.solve(replay.arms.T @ replay.arms, m)
+    c = [weights[(replay.arms == x).all(axis=1)].sum() for x in FIXED]
+    shares = np.zeros(8)
+    if value == "return":
+        table = decider.log()
+        for at, x in enumerate(FIXED):
+            # A step offers four arms: those of its half, in order.
+            inside = [
+                i for i in range(300) if (table["offered"][i].reshape(4, 3) == x).all(1).any()
+            ]
+            assert len(inside) == 150
+            shares[at] = sum(_chance(table, i, x) for i in inside) / 300
+    away = stats.t.ppf(0.975, len(arms) - 3) * fit.effects * np.linalg.norm(c - shares)
+    half, before = ((one["high"] - one["low"]) / 2 for one in (found, short))
+    assert fit.effects > 0
+    assert half == pytest.approx(np.hypot(before, away))
+
+
+def _chance(table: pd.DataFrame, row: int, x: Any) -> float:
+    """How likely CURSE would have chosen an arm at a row, by the belief of then."""
+    X, other = table["offered"][row].reshape(4, 3), pb.CURSE()
+    state = other.init(pb.FiniteArms(X), U)
+    belief = Ridge(1.0, int(table["observations"][row]), table["belief"][row].reshape(4, 4))
+    state = state._replace(ridge=belief, step=int(table["step"][row]))
+    return float(other.probabilities(state, pb.FiniteArms(X))[(x == X).all(axis=1).argmax()])
 
 
 def test_a_linear_log_without_repeated_arms_is_compared_with_gradient_boosting() -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from projbandits._blas import single_threaded_blas
 from projbandits._version import __version__
 from projbandits.accounts import item_groups as reading
 from projbandits.accounts import words
@@ -190,6 +191,7 @@ class Audit:
         return words.text(self)
 
 
+@single_threaded_blas()
 def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
     """Return the audit of the logged decisions among finitely many arms that were kept.
 

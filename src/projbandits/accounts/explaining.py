@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from projbandits._blas import single_threaded_blas
 from projbandits._checks import Array
 from projbandits.accounts.counterfactual import Counterfactual, counterfactual
 from projbandits.accounts.protected import feature_names
@@ -59,6 +60,7 @@ class Explanation:
         return f"{self.reason}{otherwise}\n{self.table.to_string(float_format='{:.4g}'.format)}"
 
 
+@single_threaded_blas()
 def explain(known: Known, decision: Decision, arms: Any) -> Explanation:
     """Return the explanation of a decision; `arms` are what was offered, where not kept."""
     import pandas as pd

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from projbandits._blas import single_threaded_blas
 from projbandits.arms import FiniteArms
 from projbandits.deciding.decision import Decision, Grounds
 from projbandits.deciding.probabilities import probabilities
@@ -25,6 +26,7 @@ ATTRIBUTE: Final = "projbandits"
 TIME: Final = "datetime64[us, UTC]"
 
 
+@single_threaded_blas()
 def frame(accounts: Sequence[Account], known: Known) -> pd.DataFrame:
     """Return decisions as a table, with the names that features have in `known`."""
     import pandas as pd

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from projbandits._blas import single_threaded_blas
 from projbandits._checks import Array
 from projbandits.deciding.readings import Reader
 from projbandits.ledger.fold import Known, advanced, learns_plainly
@@ -40,6 +41,7 @@ class Finding(NamedTuple):
     found: str
 
 
+@single_threaded_blas()
 def check_promises(
     ledger: Ledger,
     given: Iterable[LinearStrategy] = (),

@@ -12,8 +12,8 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from projbandits._blas import single_threaded
 from projbandits._checks import Array
 from projbandits.accounts.protected import Protected, along, feature_names
 from projbandits.subspace import Subspace
@@ -135,7 +135,7 @@ def _boosted(Z: Array, Y: Array) -> Array:
     fold = np.arange(len(order)) % FOLDS
     shares = np.zeros(Y.shape[1])
     # Small fits take longest in several threads, above all where others want the cores too.
-    with threadpool_limits(1):
+    with single_threaded():
         for j, y in enumerate(Y[order].T):
             error = spread = 0.0
             for k in range(FOLDS):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, overload
 
+from projbandits._blas import while_small
 from projbandits.arms import DecisionSet
 from projbandits.deciding import contexts, offers, reports
 from projbandits.deciding.accounted import Accounted
@@ -300,9 +301,10 @@ class Asking(Accounted):
         if known.features is None and self._looked.due(known.state.step):
             look(self._looked, arms, columns, known.state.ridge.penalty)
         asked = Asked(arms, kept, columns, request.names, request.note, around)
-        decided, decisions = choose(
-            known, asked, numbers, self._streams, self._session, self._draws
-        )
+        with while_small(1 if arms.vast else int(arms.size), arms.d):
+            decided, decisions = choose(
+                known, asked, numbers, self._streams, self._session, self._draws
+            )
         self._draws += len(request.names)
         events = list(numbers.events)
         if columns != known.columns:

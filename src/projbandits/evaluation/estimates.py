@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 from projbandits._checks import Array
 from projbandits.evaluation.lackoffit import LackOfFit
+from projbandits.statistics import normal_quantile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +26,10 @@ MODEL = "model"
 NAMES = (LINEAR, LINEAR_DOUBLY, PLAIN, NORMALISED, CLIPPED, DOUBLY, MODEL)
 ON_MODEL = (LINEAR, LINEAR_DOUBLY, MODEL)
 """Those that are wrong where returns are not linear in the features."""
+UNPROVEN = 3.0
+"""How many times as long as an interval effects that would not show must reach, to be noted."""
+SAME = 1e-6
+"""Weights that differ by less are the same."""
 CLIP = 10.0
 """The largest weight of the clipped estimate, unless another is asked for."""
 
@@ -114,6 +121,49 @@ def words(value: str, estimates: pd.DataFrame, fit: LackOfFit | None, everything
             "unrelated to the features."
         )
     return "\n".join(said)
+
+
+def cut(clip: float, share: float) -> str:
+    """Return the note of the clipped estimate."""
+    if share == 0:
+        return f"weights cut at {clip:g}: none were"
+    return f"weights cut at {clip:g}: {share:.1%} of them; the interval allows for what was cut"
+
+
+def with_effects(found: Found, fit: LackOfFit | None, missed: Array, level: float) -> Found:
+    """Return an estimate that rests on the linear model, with room for what arms have beside it.
+
+    An estimate that weights the effect of arm a by c_a misses the return value of the policy by
+    sum_a (c_a - pi_a) b_a, and the projection value, in which effects do not count, by
+    sum_a c_a b_a. The effects b_a are taken to be unrelated to the features and to have the
+    variance that the test for lack of fit finds. Where effects that the log does not rule out would
+    matter much more than what the interval allows for, the note says so.
+
+    Parameters
+    ----------
+    found : Found
+        The estimate.
+    fit : LackOfFit or None
+        What was found of the linear model.
+    missed : ndarray of shape (K,)
+        c_a - pi_a, or c_a. Where every mean fits, that of the model.
+    level : float
+        That of the interval.
+    """
+    if fit is None or math.isnan(fit.unseen):
+        return found
+    weight = float(np.linalg.norm(missed))
+    longer = found.half
+    if fit.effects:
+        t = float(stdtrit(fit.between, 0.5 + level / 2))
+        longer = float(np.hypot(found.half, t * fit.effects * weight))
+    unseen = normal_quantile(level) * fit.unseen * weight if weight > SAME else 0.0
+    if fit.holds is not False and unseen > UNPROVEN * longer:
+        said = f"UNPROVEN: effects of arms up to a size (sd) of {fit.unseen:.2g} would not show"
+        if math.isinf(fit.unseen):
+            said = "UNPROVEN: every mean fits, so effects of arms would not show"
+        found = found._replace(note="; ".join(filter(None, [found.note, f"{said} in this log"])))
+    return found._replace(half=longer)
 
 
 def effective(absolute: float, squares: float) -> float:

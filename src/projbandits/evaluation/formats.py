@@ -164,7 +164,7 @@ def _chosen(line: dict[str, Any], count: int, row: int) -> tuple[Array, int]:
             f"log must number its {count} actions from 1 in row {row}, column 'a', got "
             f"{short(order)}"
         )
-    if not isinstance(p, list) or len(p) != count or not abs(sum(p) - 1) <= SUM or min(p) < 0:
+    if not _probabilities(p, count):
         raise ValueError(
             f"log must have {count} probabilities that add up to one in row {row}, column 'p', got "
             f"{short(p)}"
@@ -182,6 +182,15 @@ def _chosen(line: dict[str, Any], count: int, row: int) -> tuple[Array, int]:
             f"{place + 1}"
         )
     return chances, place
+
+
+def _probabilities(p: Any, count: int) -> bool:
+    """Tell whether some numbers are the probabilities of the actions."""
+    if not isinstance(p, list) or len(p) != count:
+        return False
+    if not all(isinstance(each, int | float) for each in p):
+        return False
+    return abs(sum(p) - 1) <= SUM and min(p) >= 0
 
 
 def _number(line: dict[str, Any], name: str, row: int) -> float:

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from projbandits._checks import Array
 from projbandits.evaluation.fitting import fold, merged
-from projbandits.evaluation.log_schema import SUM, Chunk
+from projbandits.evaluation.log_schema import SUM, Chunk, Ints
 
 FOLDS = 5
 """A row is judged by a model of the other folds; row t is in fold t modulo this."""
 PENALTY = 0.1
 """The ridge of theta-hat, on features in units of their root mean square."""
+
+
+@lru_cache(maxsize=8)
+def _counted(n: int) -> Ints:
+    return np.arange(n + FOLDS) % FOLDS
+
+
+def folds(first: int, n: int) -> Ints:
+    """Return the fold of each row of a chunk; chunks of one size share the numbers."""
+    start = first % FOLDS
+    return _counted(n)[start : start + n]
 
 
 @dataclass(eq=False)
@@ -29,11 +41,11 @@ class Sums:
     def of(cls, chunk: Chunk) -> Sums:
         """Return the sums of a chunk."""
         size = len(chunk.arms)
-        rows = np.arange(chunk.first, chunk.first + len(chunk.reward))
-        key = (rows % FOLDS) * size + chunk.action
+        key = folds(chunk.first, len(chunk.reward)) * size + chunk.action
         n = np.bincount(key, minlength=FOLDS * size).astype(np.float64)
         mean = np.bincount(key, chunk.reward, minlength=FOLDS * size) / np.maximum(n, 1.0)
-        squares = np.bincount(key, (chunk.reward - mean[key]) ** 2, minlength=FOLDS * size)
+        away = chunk.reward - mean[key]
+        squares = np.bincount(key, np.square(away, out=away), minlength=FOLDS * size)
         shape = FOLDS, size
         return cls(n.reshape(shape), mean.reshape(shape), squares.astype(float).reshape(shape))
 
@@ -47,7 +59,9 @@ class Sums:
         return Sums(n, one.mean + away * share, squares)
 
     def _wide(self, size: int) -> Sums:
-        more = max(size - self.n.shape[1], 0)
+        more = size - self.n.shape[1]
+        if more <= 0:
+            return self
         return Sums(*(np.pad(x, ((0, 0), (0, more))) for x in (self.n, self.mean, self.squares)))
 
     def factor(self, arms: Array, number: int) -> Array:
@@ -124,7 +138,7 @@ def look(chunk: Chunk, numbered: bool) -> Look:
     if not numbered:
         d = chunk.arms.shape[1]
         X = chunk.arms[chunk.action]
-        of = (chunk.first + np.arange(len(X))) % FOLDS
+        of = folds(chunk.first, len(X))
         factors = [
             fold(np.zeros((d + 1, d + 1)), [*X[of == f].T, chunk.reward[of == f]])
             for f in range(FOLDS)
@@ -132,16 +146,24 @@ def look(chunk: Chunk, numbered: bool) -> Look:
         return Look(len(X), None, factors, None)
     chances = None
     if chunk.propensity is not None and chunk.offered is None:
-        chances = np.full(len(chunk.arms), np.nan)
-        chances[chunk.action] = chunk.propensity
-        if (chances[chunk.action] != chunk.propensity).any():
-            chances = None
+        chances = by_arm(chunk.action, chunk.propensity, len(chunk.arms))
     stated = None
     if chunk.chances is not None and chunk.offered is None and len(chunk.chances):
         same = bool((chunk.chances == chunk.chances[0]).all())
         stated = chunk.chances[0] if same else None
     states = chunk.chances is not None
     return Look(len(chunk.reward), Sums.of(chunk), None, chances, stated, states)
+
+
+def by_arm(action: Ints, propensity: Array, size: int) -> Array | None:
+    """Return the propensity of each arm, nan if it was not chosen; None if that varied."""
+    found = np.full(size, np.nan)
+    # The first rows have most arms already, and to write takes longer than to read.
+    for rows in (slice(64 * size), slice(None)):
+        found[action[rows]] = propensity[rows]
+        if (found[action] == propensity).all():
+            return found
+    return None
 
 
 def fixed(seen: Look) -> Array | None:

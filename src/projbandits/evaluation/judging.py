@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import fdtri, stdtrit
 
 from projbandits import statistics
+from projbandits._blas import single_threaded_blas
 from projbandits._cached import cached_property
 from projbandits._checks import Array, one_of, positive
 from projbandits.evaluation import estimates as names
@@ -79,6 +80,7 @@ class Judged:
     moments: Moments
     executor: Executor | None = None
 
+    @single_threaded_blas()
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
         """Return the estimates of the policy's value with their intervals; see docs/logs.md."""
         return table(_found(self, self.moments, [0], level), self.look.rows, self._quick)
@@ -87,6 +89,7 @@ class Judged:
         """Tell whether the linear model holds in this log."""
         return self._fit
 
+    @single_threaded_blas()
     def versus(self, other: Judged, level: float = 0.95) -> pd.DataFrame:
         """Return this policy's value minus another's, with intervals.
 
@@ -134,6 +137,7 @@ class Judged:
         return words(self.value, self.estimates(), self._quick, self.everything)
 
 
+@single_threaded_blas()
 def judge(
     log: Log,
     policy: Any,
@@ -152,7 +156,8 @@ def judge(
         if value == "projection" and subspace is None:
             raise ValueError(
                 "subspace must be given, this log does not say what counts: pass "
-                "replay(log, policy, subspace=...), or value='return'"
+                "replay(log, policy, subspace=...), on the command line --protected, or ask for "
+                "value='return'"
             )
     wanted = log.matched(subspace)
     checked = as_policy(policy, log.names, wanted)
@@ -312,22 +317,47 @@ def _found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> di
             gradient[top] += sign / means[weight]
             gradient[weight] -= sign * share / means[weight]
         half = _quadratic(gradient, spread_, z)
+        # What is out of reach of both need not cancel here, since each is over its own weights.
+        each = sums.sides[blocks[:2], SIDES.index("covered")] / sums.n
+        if stated and bool((each < 1 - 1e-9).any()):
+            value = np.nan
         found[names.NORMALISED] = Found(float(value) + lost, half, size, covered, note)
         gradient = np.zeros(len(means))
         for sign, block in zip((1.0, -1.0), blocks[:2], strict=False):
             gradient[block * k + PARTS.index("clipped")] = sign
         cut = sums.sides[blocks[:2], SIDES.index("cut")].sum() / sums.n
-        clipped = f"weights cut at {judged.setting.clip:g}: " + (
-            f"{cut:.1%} of them, NOT TO BE TRUSTED where that matters" if cut > 0 else "none were"
-        )
+        clipped = names.cut(judged.setting.clip, float(cut))
         value = float(gradient[gradient != 0] @ means[gradient != 0])
-        half = _quadratic(gradient, spread_, z)
+        half = _quadratic(gradient, spread_, z) + abs(part("plain")[0] - value)
         found[names.CLIPPED] = Found(value + lost, half, size, covered, clipped)
         value, half = part("doubly")
         doubly = Found(value, half + lost, size, covered, note)
         found[names.DOUBLY] = doubly if np.isfinite(value) else Found(note=names.NO_OFFERS)
     found[names.MODEL] = _by_model(judged, sums, last, level)
+    for name in names.ON_MODEL:
+        missed = _missed(judged, sums, last, name, judged._quick)
+        if missed is not None:
+            found[name] = names.with_effects(found[name], judged._quick, missed, level)
     return {name: found[name] for name in names.NAMES}
+
+
+def _missed(
+    judged: Judged, sums: Moments, block: int, name: str, fit: LackOfFit | None
+) -> Array | None:
+    """Return with which weight an estimate misses the effect of each arm; None if that is unknown.
+
+    See `with_effects`.
+    """
+    if sums.by_arm is None or judged.look.sums is None or judged.log.arms is None:
+        return None
+    wanted, c = sums.by_arm[block] / sums.n
+    if name == names.MODEL or fit is None or not fit.between:
+        g = _dual(judged, sums.m[block] / sums.n)[0]
+        if g is None:
+            return None
+        counts = judged.look.sums.total()[0]
+        c = counts * (judged.log.arms[: len(counts)] @ g)
+    return np.asarray(c - wanted if judged.everything else c)
 
 
 def _quadratic(gradient: Array, spread_: Array, z: float) -> float:
@@ -345,23 +375,29 @@ def _by_model(judged: Judged, sums: Moments, block: int, level: float) -> Found:
     m = sums.m[block] / sums.n
     if not np.isfinite(m).all():
         return Found(note=names.NO_OFFERS)
-    d = judged.log.d
-    sizes = np.linalg.norm(judged.factor[:, :d], axis=0)
-    scale = np.where(sizes > 0, sizes, 1.0)
-    R = judged.factor[:, :d] / scale
-    _, values, rows = np.linalg.svd(R, full_matrices=False)
-    kept = values > 1e-9 * values.max(initial=0.0)
-    along = rows[kept] @ (m / scale)
-    if np.linalg.norm(m / scale - along @ rows[kept]) > OUTSIDE * np.linalg.norm(m / scale):
+    g, rank = _dual(judged, m)
+    if g is None:
         return Found(reached=0.0, note="the arms chosen do not span what is asked for")
-    g = (along / values[kept] ** 2) @ rows[kept] / scale
-    free = sums.n - int(kept.sum())
+    free = sums.n - rank
     if free <= 0:
         return Found(float(m @ judged.setting.theta), reached=1.0)
-    error = np.sqrt(max(g @ sums.spread @ g, 0.0) * sums.n / free)
+    error = np.sqrt(max(float(g @ sums.spread @ g), 0.0) * sums.n / free)
     u = judged.log.d if judged.value == "return" else judged.subspace.dim
     if judged.policy.drawn:
         factor = np.sqrt(u * fdtri(u, free, level))
     else:
         factor = stdtrit(free, 0.5 + level / 2)
     return Found(float(m @ judged.setting.theta), float(factor * error), np.nan, 1.0)
+
+
+def _dual(judged: Judged, m: Array) -> tuple[Array | None, int]:
+    """Return (X^T X)^+ m, None if X does not span m, and the rank of X, the arms chosen."""
+    d = judged.log.d
+    sizes = np.linalg.norm(judged.factor[:, :d], axis=0)
+    scale = np.where(sizes > 0, sizes, 1.0)
+    _, values, rows = np.linalg.svd(judged.factor[:, :d] / scale, full_matrices=False)
+    kept = values > 1e-9 * values.max(initial=0.0)
+    along = rows[kept] @ (m / scale)
+    if not np.linalg.norm(m / scale - along @ rows[kept]) <= OUTSIDE * np.linalg.norm(m / scale):
+        return None, int(kept.sum())
+    return (along / values[kept] ** 2) @ rows[kept] / scale, int(kept.sum())

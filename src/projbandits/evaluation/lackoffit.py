@@ -13,14 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtrc
-from threadpoolctl import threadpool_limits
+from scipy.special import chdtri, fdtrc
 
+from projbandits._blas import single_threaded
 from projbandits._checks import Array
 from projbandits.statistics import normal_quantile
 
 LEVEL = 0.01
 """How often a linear world is found to lack fit, where arms repeat."""
+SURE = 0.95
+"""How surely effects are no larger than those that are said to be compatible with a log."""
 MOST = 100_000
 """How many rows a flexible model is fitted to."""
 FOLDS = 5
@@ -42,6 +44,14 @@ class LackOfFit:
         F and its p-value; or by how many standard errors the flexible model predicts better.
     words : str
         The same as a sentence.
+    effects : float
+        The standard deviation of what arms have beside their features, as estimated; 0 if the means
+        of the arms differ from the linear model by no more than noise explains.
+    between : int
+        From how many differences it is estimated.
+    unseen : float
+        Up to which standard deviation effects of arms are compatible with the log (the upper end of
+        a one-sided 95 % interval); nan if that is unknown.
     """
 
     holds: bool | None
@@ -49,15 +59,18 @@ class LackOfFit:
     statistic: float
     p_value: float
     words: str
+    effects: float = 0.0
+    between: int = 0
+    unseen: float = math.nan
 
     def __str__(self) -> str:
         return self.words
 
 
-def unknown(why: str) -> LackOfFit:
+def unknown(why: str, unseen: float = math.nan) -> LackOfFit:
     """Return that the log cannot tell."""
     words = f"Whether the linear model holds cannot be told from this log: {why}."
-    return LackOfFit(None, "none", math.nan, math.nan, words)
+    return LackOfFit(None, "none", math.nan, math.nan, words, unseen=unseen)
 
 
 def pure_error(arms: Array, counts: Array, means: Array, squares: float) -> LackOfFit:
@@ -81,7 +94,7 @@ def pure_error(arms: Array, counts: Array, means: Array, squares: float) -> Lack
     missed = float(((y - left @ (left.T @ y)) ** 2).sum())
     between, within = len(arms) - left.shape[1], float(counts.sum()) - len(arms)
     if between <= 0:
-        return unknown("there are as many features as arms, so every mean fits")
+        return unknown("there are as many features as arms, so every mean fits", math.inf)
     if within <= 0:
         return unknown("no arm was chosen twice")
     if squares <= 0:
@@ -97,7 +110,14 @@ def pure_error(arms: Array, counts: Array, means: Array, squares: float) -> Lack
         "noise explains"
     )
     words = f"{said} (pure-error F = {F:.3g} on {between} and {within:.0f}, p = {p:.2g})."
-    return LackOfFit(holds, "pure error", F, p, words)
+    # With effects of variance tau^2 the expectation of `missed` is larger by tau^2 times this.
+    per_variance = float(counts @ (1.0 - (left**2).sum(axis=1)))
+    effects, unseen = (
+        math.sqrt(max(between * (missed / many - squares / within) / per_variance, 0.0))
+        for many in (between, float(chdtri(between, SURE)))
+    )
+    words += f" Effects of arms with a standard deviation of up to {unseen:.2g} would not show."
+    return LackOfFit(holds, "pure error", F, p, words, effects, between, unseen)
 
 
 def repeated(X: Array, rewards: Array) -> LackOfFit | None:
@@ -132,7 +152,7 @@ def held_out(X: Array, rewards: Array) -> LackOfFit:
         lost += float(linear @ linear)
         # What is left of the linear fit is all that it has to find.
         boosted = HistGradientBoostingRegressor(max_iter=60, random_state=0)
-        with threadpool_limits(1):  # threads that wait for busy cores take many times as long
+        with single_threaded():  # threads that wait for busy cores take many times as long
             boosted.fit(X[rest], rewards[rest] - X[rest] @ theta)
             gains[out] = linear**2 - (linear - boosted.predict(X[out])) ** 2
     standard = gains.std(ddof=1) / math.sqrt(len(gains))

@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from projbandits._checks import short
 from projbandits._columns import Columns
 
 BATCH = 65_536
 """How many rows of a table are looked at together."""
+BLOCK = 1 << 23
+"""How many bytes of a CSV file are read together."""
+ENOUGH = 4 * BATCH
+"""Groups of rows of a Parquet file that are smaller are read by the same worker."""
 
 
 class Piece(Protocol):
@@ -52,11 +57,14 @@ class TablePiece:
 
 @dataclass(frozen=True)
 class ParquetPiece:
-    """A group of rows of a Parquet file."""
+    """Some groups of rows of a Parquet file, one after the other.
+
+    It knows where they are and not what is in them, so it takes no time to send.
+    """
 
     first: int
     path: str
-    group: int
+    groups: tuple[int, ...]
 
     def tables(self, columns: Sequence[str]) -> Iterator[tuple[int, Columns]]:
         """Yield the rows in batches: a group may be larger than memory."""
@@ -64,9 +72,13 @@ class ParquetPiece:
         from pyarrow import parquet as pq
 
         first = self.first
+        if not os.path.exists(self.path):
+            raise FileNotFoundError(
+                f"log must be a file that every worker can read, {self.path!r} is not there"
+            )
         with pq.ParquetFile(self.path) as file:
             for batch in file.iter_batches(
-                BATCH, row_groups=[self.group], columns=[*columns], use_threads=False
+                BATCH, row_groups=[*self.groups], columns=[*columns], use_threads=False
             ):
                 yield first, Columns("log", pa.Table.from_batches([batch]))
                 first += batch.num_rows
@@ -95,6 +107,7 @@ class Parquet:
     def __init__(self, path: Path) -> None:
         from pyarrow import parquet as pq
 
+        path = path.absolute()  # workers may be in another folder
         files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
         if not files:
             raise ValueError(f"log must have Parquet files, the folder {str(path)!r} has none")
@@ -106,14 +119,21 @@ class Parquet:
                 metadata = pq.read_metadata(file)
                 names = tuple(pq.read_schema(file).names)
             except (OSError, ValueError) as error:
-                raise ValueError(f"log must be Parquet, {str(file)!r} is not: {error}") from error
+                raise ValueError(
+                    f"log must be Parquet, or CSV with a name that ends in .csv, {str(file)!r} is "
+                    f"not: {error}"
+                ) from error
             if self.names and not {*self.names} <= {*names}:
                 missing = sorted({*self.names} - {*names})
                 raise ValueError(f"log must have the columns {missing} in {str(file)!r} too")
             self.names = self.names or names
+            together, start = list[int](), first
             for group in range(metadata.num_row_groups):
-                self._pieces.append(ParquetPiece(first, str(file), group))
+                together.append(group)
                 first += metadata.row_group(group).num_rows
+                if first - start >= ENOUGH or group == metadata.num_row_groups - 1:
+                    self._pieces.append(ParquetPiece(start, str(file), tuple(together)))
+                    together, start = [], first
         self.rows: int | None = first
 
     def pieces(self) -> Iterator[Piece]:
@@ -132,12 +152,22 @@ class Csv:
 
     def _open(self) -> Any:
         import pyarrow as pa
-        from pyarrow import csv
 
         try:
-            return csv.open_csv(self._path, read_options=csv.ReadOptions(block_size=1 << 23))
+            return self._reader()
         except pa.ArrowException as error:
-            raise ValueError(f"log must be CSV, {str(self._path)!r} is not: {error}") from error
+            raise self._error(error, None) from error
+
+    def _reader(self, types: Any = None, odd: Any = None) -> Any:
+        """Open the file; with `odd` in one thread, in which rows are counted."""
+        from pyarrow import csv
+
+        return csv.open_csv(
+            self._path,
+            csv.ReadOptions(block_size=BLOCK, use_threads=odd is None),
+            csv.ParseOptions(invalid_row_handler=odd),
+            csv.ConvertOptions(column_types=types),
+        )
 
     def pieces(self) -> Iterator[Piece]:
         """Yield the blocks."""
@@ -151,12 +181,59 @@ class Csv:
                 except StopIteration:
                     return
                 except pa.ArrowException as error:
-                    raise ValueError(
-                        f"log must hold values of one kind in each column, {str(self._path)!r} "
-                        f"does not after row {first - 1}: {error}"
-                    ) from error
+                    raise self._error(error, reader.schema) from error
                 yield TablePiece(first, pa.Table.from_batches([batch]))
                 first += batch.num_rows
+
+    def _error(self, error: Exception, schema: Any) -> ValueError:
+        """Return what is wrong with the file, and in which row: it is read again as text."""
+        import pyarrow as pa
+
+        found: list[Any] = []
+
+        def odd(row: Any) -> str:
+            found.append(row)
+            return "error"
+
+        row, names = 0, [] if schema is None else schema.names
+        try:
+            with self._reader(dict.fromkeys(names, pa.string()), odd) as reader:
+                for batch in reader:
+                    for field in schema or ():
+                        at = _unlike(batch.column(field.name), field.type)
+                        if at is not None:
+                            return ValueError(
+                                "log must hold values of one kind in each column, got "
+                                f"{short(batch.column(field.name)[at].as_py())} in row {row + at}, "
+                                f"column {field.name!r}, which began with {field.type}"
+                            )
+                    row += batch.num_rows
+        except pa.ArrowException:
+            if found:
+                return ValueError(
+                    f"log must have {found[0].expected_columns} columns in each row, got "
+                    f"{found[0].actual_columns} in row {found[0].number - 2}: "
+                    f"{short(found[0].text)}"
+                )
+        return ValueError(f"log must be CSV, {str(self._path)!r} is not: {error}")
+
+
+def _unlike(column: Any, kind: Any) -> int | None:
+    """Return the first text in a column that cannot be read as of a kind, None if all can be."""
+    import pyarrow as pa
+
+    def fails(some: Any) -> bool:
+        try:
+            some.cast(kind)
+        except pa.ArrowException:
+            return True
+        return False
+
+    if not fails(column):
+        return None
+    return next(
+        (i for i in range(len(column)) if column[i].as_py() and fails(column.slice(i, 1))), None
+    )
 
 
 def source(table: Any) -> Source:

@@ -123,6 +123,8 @@ class Catalogue:
         size = len(self.labels)
         if self._counted and values.dtype.kind in "iu":
             found = values.astype(np.int64, copy=False)
+            if len(found) and found.min() >= 0 and found.max() < size:
+                return found
             wrong = (found < 0) | (found >= size)
         else:
             found = np.asarray(self._index.get_indexer(values), dtype=np.int64)
@@ -130,9 +132,10 @@ class Catalogue:
         if wrong.any():
             row = int(wrong.argmax())
             value = values[row]
+            near = did_you_mean(value, self.labels[:1000]) if isinstance(value, str) else ""
             raise ValueError(
                 f"log must name an arm of the catalogue, got {short(_plain(value))} in row "
-                f"{first + row}, column {column!r}{did_you_mean(value, self.labels[:1000])}"
+                f"{first + row}, column {column!r}{near}"
             )
         return found
 
@@ -191,7 +194,7 @@ class Schema:
             chances,
             context={name: table.values(name) for name in self.context},
             columns={name: _stacked(table, name, first) for name in self.extra},
-            time=None if self.time is None else table.values(self.time),
+            time=None if self.time is None else _times(table, self.time, first),
             complete=self.catalogue is not None,
         )
 
@@ -248,11 +251,30 @@ def _distinct(table: Columns, name: str, first: int) -> None:
         )
 
 
+def _times(table: Columns, name: str, first: int) -> NDArray[Any]:
+    """Return a column of times, or raise if one is missing."""
+    import pandas as pd
+
+    values = table.values(name)
+    missing = pd.isna(values)
+    if missing.any():
+        row = int(missing.argmax())
+        raise ValueError(
+            f"log must have a time in each row, got {short(_plain(values[row]))} in row "
+            f"{first + row}, column {name!r}"
+        )
+    return values
+
+
 def finite(table: Columns, name: str, first: int) -> Array:
     """Return a column of finite numbers, or raise and name the row."""
     values = table.values(name)
     if values.dtype.kind not in "biuf":
-        values = np.array([_number(v, first + i, name) for i, v in enumerate(values.tolist())])
+        listed = values.tolist()
+        if all(isinstance(value, str) for value in listed):  # a CSV file with a word among numbers
+            start = next((i for i, value in enumerate(listed) if not _reads(value)), 0)
+            _number(listed[start], first + start, name)
+        values = np.array([_number(v, first + i, name) for i, v in enumerate(listed)])
     numbers = np.asarray(values, dtype=np.float64)
     if not np.isfinite(np.add.reduce(numbers)) and not np.isfinite(numbers).all():
         row = int((~np.isfinite(numbers)).argmax())
@@ -276,6 +298,15 @@ def _stacked(table: Columns, name: str, first: int) -> Array:
                 f"{short(each)} in row {first + i}"
             )
     return np.array([np.asarray(each, dtype=np.float64) for each in values])
+
+
+def _reads(text: str) -> bool:
+    """Tell whether a text is that of a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _number(value: Any, row: int, column: str) -> float:

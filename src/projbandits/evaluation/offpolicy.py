@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtri
 
 from projbandits import statistics
+from projbandits._blas import single_threaded_blas
 from projbandits._cached import cached_property
 from projbandits._checks import Array
 from projbandits.evaluation import estimates as names
@@ -80,6 +81,10 @@ class Replay:
         "projection"; or "return", for which P_U is the identity.
     clip : float
         The largest weight of the clipped estimate.
+    shares : ndarray of shape (K,)
+        The mean over t of pi_t of each distinct arm.
+    which : ndarray of shape (n,)
+        The place in `shares` of the arm that was chosen.
     """
 
     features: Array
@@ -95,6 +100,8 @@ class Replay:
     ratios: Array
     ratio_variances: Array
     covered: Array
+    shares: Array
+    which: NDArray[np.int64]
     value: str = "projection"
     clip: float = names.CLIP
 
@@ -168,7 +175,7 @@ class Replay:
             self,
             **{
                 name: getattr(self, name) - getattr(other, name)
-                for name in ("features", "weights", "model", "final", "outside", "ratios")
+                for name in ("features", "weights", "model", "final", "outside", "ratios", "shares")
             },
             # At most the square of the sum of both standard deviations.
             variances=(np.sqrt(self.variances) + np.sqrt(other.variances)) ** 2,
@@ -182,8 +189,12 @@ class Replay:
                 (names.CLIPPED, [_clipped(each) for each in (self, other)]),
             ):
                 terms = pairs[0] - pairs[1]
-                half = statistics.normal_quantile(level) * terms.std() / np.sqrt(len(terms))
-                found[name] = found[name]._replace(value=float(terms.mean()), half=float(half))
+                half = differ._half(terms, level)
+                if name == names.CLIPPED:
+                    half += abs((differ.ratios * differ.rewards).mean() - terms.mean())
+                lost = np.nan if np.isnan(found[names.PLAIN].value) else 0.0
+                value = float(terms.mean()) + lost
+                found[name] = found[name]._replace(value=value, half=half)
         return table(found, len(self.rewards), self._quick)
 
     @cached_property
@@ -193,6 +204,7 @@ class Replay:
     def __str__(self) -> str:
         return words(self.value, self.estimates(), self._quick, self.everything)
 
+    @single_threaded_blas()
     def _found(self, level: float) -> dict[str, Found]:
         n, reached = len(self.rewards), float(self.reached.mean())
         unknown = 0.0 if reached == 1 else np.nan
@@ -211,19 +223,19 @@ class Replay:
             note = "" if lost == 0 else (
                 f"{1 - covered:.1%} of the policy is on arms that could not be chosen"
             )  # fmt: skip
-            z = statistics.normal_quantile(level) / np.sqrt(n)
             value, half = self._weighted(self.ratios, self.ratio_variances[:, 0], level)
             doubly, width = self._doubly(self.ratios, self.ratio_variances[:, 1], level)
             share, cut = _normalised(self), _clipped(self)
             many = float((np.abs(self.ratios) > self.clip).mean())
-            clipped = f"weights cut at {self.clip:g}: " + (
-                f"{many:.1%} of them, NOT TO BE TRUSTED where that matters" if many else "none were"
-            )
+            clipped = names.cut(self.clip, many)
+            lacks = abs(float((self.ratios * self.rewards).mean() - cut.mean()))
             part = size, covered, note
             found |= {
                 names.PLAIN: Found(value + lost, half, *part),
-                names.NORMALISED: Found(share.mean() + lost, z * share.std(), *part),
-                names.CLIPPED: Found(cut.mean() + lost, z * cut.std(), size, covered, clipped),
+                names.NORMALISED: Found(share.mean() + lost, self._half(share, level), *part),
+                names.CLIPPED: Found(
+                    cut.mean() + lost, self._half(cut, level) + lacks, size, covered, clipped
+                ),
                 names.DOUBLY: Found(doubly, width + lost, *part),
             }
         else:
@@ -231,6 +243,12 @@ class Replay:
         value, half, weights = self._by_model(level)
         known = float(not np.isnan(value))
         found[names.MODEL] = Found(value, half, _effective(weights), known)
+        fits = self._quick is None or not self._quick.between
+        for name in names.ON_MODEL:
+            c = weights if name == names.MODEL or fits else self.weights
+            missed = np.bincount(self.which, c, len(self.shares)) / n
+            missed = missed - self.shares if self.everything else missed
+            found[name] = names.with_effects(found[name], self._quick, missed, level)
         return found
 
     def _weighted(self, weights: Array, variances: Array, level: float) -> tuple[float, float]:
@@ -245,9 +263,17 @@ class Replay:
         half *= np.sqrt(max((terms**2).sum(), variances.sum()))
         return float((self.model + terms).mean()), float(half)
 
+    def _half(self, terms: Array, level: float) -> float:
+        """Return half of the interval of a mean of terms that are like w_t r_t."""
+        if not terms.any():  # the difference of two that are the same
+            return 0.0
+        squares = max(len(terms) * terms.var(), self.ratio_variances[:, 0].sum())
+        return float(statistics.normal_quantile(level) / len(terms) * np.sqrt(squares))
+
     def _by_model(self, level: float) -> tuple[float, float, Array]:
         """Return <mean m, theta-hat>, half of its interval, and the weight of each return."""
-        n, u = len(self.rewards), self.subspace.dim
+        n, d = self.arms.shape
+        u = d if self.value == "return" else self.subspace.dim
         scale = units(self.arms)
         m = self.features.mean(axis=0) / scale
         left, sizes, turned = np.linalg.svd(self.arms / scale, full_matrices=False)

@@ -120,16 +120,18 @@ def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) 
     wanted = known.subspace.matrix if value == "projection" else np.eye(X.shape[1])
     scale = _scale(known)
     rows: list[tuple[Array, ...]] = []
-    arms = Offer(X[:1])
+    arms, played = None, Played()
     for state, offered, theta in _knowledge(known, strategy, scale):
-        if not arms.holds(offered.arms):  # the same arms have the same D_k
+        if arms is None or not arms.holds(offered.arms):  # the same arms have the same D_k
             arms = Offer(offered.arms)
+            played.offer(offered.arms)
         chances = probabilities(strategy, state, arms)
         if chances is None:
             raise ValueError(
                 f"strategy must have known probabilities, got {strategy!r}: give it a method "
                 "probabilities(state, arms)"
             )
+        played.add(chances, offered.position)
         m = wanted @ (chances @ offered.arms)
         turn, outside = turned(m, offered.arms, offered.chances)
         could = offered.chances > 0
@@ -162,7 +164,37 @@ def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) 
         covered=np.array([row[5] for row in rows]),
         value=value,
         clip=positive("clip", clip),
+        shares=played.shares / len(rows),
+        which=np.array(played.chosen),
     )
+
+
+class Played:
+    """How likely each distinct arm was under a strategy, in sum, and which was chosen at each step.
+
+    The first `MOST` are told apart; of more, each has little weight.
+    """
+
+    MOST = 20_000
+
+    def __init__(self) -> None:
+        self.shares: Array = np.zeros(self.MOST + 1)
+        self.chosen: list[int] = []
+        self._numbers: dict[bytes, int] = {}
+        self._at: Any = None
+
+    def offer(self, arms: Array) -> None:
+        """Give numbers to the arms that are on offer from now on."""
+        numbers = self._numbers
+        for row in arms:
+            if len(numbers) < self.MOST:
+                numbers.setdefault(row.tobytes(), len(numbers))
+        self._at = np.array([numbers.get(row.tobytes(), self.MOST) for row in arms])
+
+    def add(self, chances: Array, position: int) -> None:
+        """Add a step."""
+        np.add.at(self.shares, self._at, chances)
+        self.chosen.append(int(self._at[position]))
 
 
 def _knowledge(

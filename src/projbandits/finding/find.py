@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from projbandits._blas import single_threaded_blas
 from projbandits._checks import LARGEST_SEED, Array, integer
 from projbandits._tables import is_table
 from projbandits.finding.attributes import Labelled
@@ -50,6 +51,7 @@ class SideInformation:
     kind: str | None = None
     _held: Labelled | Twins | Panel | None = None
 
+    @single_threaded_blas()
     def update(
         self,
         *,
@@ -84,6 +86,7 @@ class SideInformation:
             made = replace(made, _held=made._held.with_items(items))
         return made
 
+    @single_threaded_blas()
     def find(self, *, leave_out: int | None = None, seed: int = 0) -> Found:
         """Return what `find_subspace` finds."""
         held = self._held

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from projbandits._blas import single_threaded
 from projbandits._checks import Array
 from projbandits.finding.attributes import Labelled
 from projbandits.finding.sums import Folded
@@ -54,7 +54,7 @@ def predictable(side: Labelled | None, leave_out: int) -> pd.DataFrame:
         shares = dict.fromkeys(SHARES, np.nan)
         if min(len(X) / X.shape[1], fewest) >= 2 * PARTS * ROWS_EACH:
             # One thread: they would wait for each other on a machine that is busy.
-            with threadpool_limits(1):
+            with single_threaded():
                 said = _said(side, X, target, leave_out, category, learners)
             shares = {kind: _share(values, target, category) for kind, values in said.items()}
         rows[name] = {

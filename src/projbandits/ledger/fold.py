@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from projbandits._blas import single_threaded_blas, while_small
 from projbandits._checks import Array
 from projbandits.arms import Arm, FiniteArms
 from projbandits.features import Features
@@ -122,8 +123,17 @@ def advanced(ledger: Ledger, start: Known | None, upto: int, given: Given = ()) 
     given : iterable of LinearStrategy
         Strategies that a ledger can only name.
     """
-    if start is not None and (known := _forward(ledger, start, upto)) is not None:
-        return known
+    if start is not None:
+        with while_small(1, start.subspace.ambient):
+            known = _forward(ledger, start, upto)
+        if known is not None:
+            return known
+    with single_threaded_blas():
+        return _afresh(ledger, start, upto, given)
+
+
+def _afresh(ledger: Ledger, start: Known | None, upto: int, given: Given) -> Known:
+    """Return what is known at a position, where something changes what was before."""
     in_force: dict[str, float | None] = {}
     learner: Known | None = None
     while True:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from projbandits._blas import single_threaded_blas
 from projbandits._checks import Array
 from projbandits._linalg import pivots
 from projbandits.arms import FiniteArms
@@ -52,6 +53,7 @@ class AsymptoticConstant(NamedTuple):
     pulls: Array
 
 
+@single_threaded_blas()
 def asymptotic_constant(world: World) -> AsymptoticConstant:
     """Return c(theta): every consistent strategy has liminf R_n / log n >= c(theta).
 

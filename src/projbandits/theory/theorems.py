@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from projbandits._blas import single_threaded_blas
 from projbandits._checks import Array, integer
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.problems import World
@@ -129,6 +130,7 @@ class Constants:
         return max(24 * self.d * self.Z**2 * self.noise**2 / scale, 10.0)
 
 
+@single_threaded_blas()
 def constants(world: World, basis: str = "pivoted-qr") -> Constants:
     """Return the constants of the theorems for one world and one choice of D_k.
 
