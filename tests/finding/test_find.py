@@ -70,10 +70,10 @@ def test_rows_that_are_kept_do_not_depend_on_the_pieces(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("kind", ["attributes", "pairs", "groups"])
 def test_the_angle_covers_the_truth(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # It should hold in 95 % of cases. Of 30, fewer than 25 have a chance of 0.3 %.
+    # It should hold in 95 % of cases. Fewer than 25 of 30, or 16 of 20, have a chance of 0.3 %.
     monkeypatch.setattr("projbandits.finding.find.RESAMPLES", 40)
-    covered = 0
-    for seed in range(30):
+    covered, (seeds, least) = 0, (20, 16) if kind == "groups" else (30, 25)
+    for seed in range(seeds):
         if kind == "attributes":
             X, z, V = side(400, seed)
             found = pb.find_subspace(attributes=(X, z), leave_out=2)
@@ -85,7 +85,7 @@ def test_the_angle_covers_the_truth(kind: str, monkeypatch: pytest.MonkeyPatch) 
             found = pb.find_subspace(groups=(X, r, group), leave_out=1)
         covered += degrees(V, found.left_out.basis) <= found.angle
         assert found.angle < 60
-    assert covered >= 25
+    assert covered >= least
 
 
 def test_little_side_information_is_called_a_guess() -> None:
@@ -144,6 +144,7 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch
             "must be of one kind, attributes, pairs or groups, got attributes and pairs",
         ),
         ({"attributes": (np.eye(3), [1.0, 2, 3]), "leave_out": 0}, "leave_out must be at least 1"),
+        ({"pairs": (np.eye(3), np.eye(3)), "shrink": True}, "shrink must come with attributes"),
         ({"attributes": (np.eye(3)[0], [1.0, 2, 3])}, "X must be a matrix or a table"),
         ({"attributes": (np.eye(3)[:0], [])}, "X must have at least one row"),
         ({"attributes": (np.diag([np.nan, 1.0]), [1.0, 2.0])}, r"X must be finite, got X\[0, 0\]"),
@@ -169,3 +170,5 @@ def test_side_information_of_no_kind_is_named() -> None:
         pb.find_subspace(attributes=pd.DataFrame({"a": [1.0]}))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="there is no side information yet"):
         pb.SideInformation().find()
+    with pytest.raises(TypeError, match="shrink must be True or False, got 1"):
+        pb.find_subspace(attributes=(np.eye(3), [1.0, 2.0, 3.0]), shrink=1)  # type: ignore[arg-type]
