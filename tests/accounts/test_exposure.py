@@ -10,7 +10,7 @@ import pytest
 
 import projbandits as pb
 from projbandits.accounts.exposure import followed, tilt
-from projbandits.accounts.segments import segments
+from projbandits.accounts.segments import Segments
 from tests.accounts import fooled
 from tests.films import COLUMNS, played
 
@@ -194,13 +194,15 @@ def test_labels_of_what_was_spilled_are_kept(tmp_path: Path) -> None:
 
 def test_segments_are_what_came_with_the_call_and_keep_their_names() -> None:
     numbers = in_contexts().audit(by="hour").exposure.table
-    assert {*numbers["segment"]} > {"all"}
-    assert len({*numbers["segment"]}) == 4  # terciles of the hours
-    segment = segments([1, "all", "others", 1.0, True, "not said", *"abcdefghijklmnopq", "z"])
+    first, low, middle, high = numbers["segment"].unique()  # terciles of the hours, in order
+    assert first == "all"
+    assert (low[:5], high[:5]) == ("up to", "above")
+    assert middle == f"{low[6:]} to {high[6:]}"
+    segment = Segments.of([1, "all", "others", 1.0, True, "not said", *"abcdefghijklmnopq", "z"])
     assert segment is not None
     assert segment(1) == segment(1.0) == "1"
     assert segment(True) == "True"
     assert [segment(name) for name in ("all", "not said")] == ["'all'", "'not said'"]
     assert segment("z") == "others" != segment("others")
     assert segment(None) == "not said"
-    assert segments([None]) is None
+    assert Segments.of([None]) is None

@@ -12,7 +12,7 @@ import importlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,7 +32,7 @@ from projbandits.accounts.offered_items import Items
 from projbandits.accounts.protected import Protected
 from projbandits.accounts.proxies import has_boosting, proxies
 from projbandits.accounts.scores import Scores, scores
-from projbandits.accounts.segments import segments
+from projbandits.accounts.segments import Segments
 from projbandits.ridge import Ridge
 
 if TYPE_CHECKING:
@@ -248,11 +248,11 @@ def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
     )
 
 
-def _segments(log: Log, items: Items, by: str | None) -> Callable[[Any], str] | None:
+def _segments(log: Log, items: Items, by: str | None) -> Segments | None:
     """Return what tells the segment of what came with a decision under `by`."""
     if by is None:
         return None
-    found = segments(one.segment for one in made(log, items, by, look=False))
+    found = Segments.of(one.segment for one in made(log, items, by, look=False))
     if found is None:
         raise ValueError(
             "by must be a column of the context or a key of meta, which some decision has, got "
