@@ -142,14 +142,16 @@ def test_the_number_of_directions_is_found() -> None:
     assert found.tested.p_values[1] < 0.05 < found.tested.p_values[2]
 
 
-@pytest.mark.parametrize("items", [False, True])
-def test_attributes_that_go_with_nothing_are_found_at_the_level_only(items: bool) -> None:
+@pytest.mark.parametrize(("items", "many"), [(False, 2), (True, 2), (False, 9)])
+def test_attributes_that_go_with_nothing_are_found_at_the_level_only(
+    items: bool, many: int
+) -> None:
     # At level 0.05, of 100 tests 5 are expected; more than 13 have a chance of 0.05 %.
     wrong = 0
     for seed in range(100):
         rng = np.random.default_rng(seed)
         X = rng.standard_t(5, size=(40, 4)) @ rng.normal(size=(4, 4))
-        held = Labelled.of(X, rng.exponential(size=(40, 2)))
+        held = Labelled.of(X, rng.exponential(size=(40, many)))
         if items:
             held = held.with_items(rng.normal(size=(100, 4)))
         wrong += held.tested(rng).beyond > 0

@@ -99,6 +99,24 @@ def test_little_side_information_is_called_a_guess() -> None:
     assert "Only 2 of them go further than chance" in forced.report()
 
 
+@pytest.mark.parametrize("shrink", [False, True])
+def test_a_handful_of_rows_is_a_guess_and_no_error(shrink: bool) -> None:
+    X, z, _ = side(4, 0)
+    found = pb.find_subspace(attributes=(X, z[:, 0]), leave_out=1, shrink=shrink)
+    assert found.left_out.dim == 1
+    assert found.angle > 30
+
+
+def test_an_identity_is_no_attribute() -> None:
+    # Dealt anew it is the same, so it goes exactly as far as chance does.
+    X, _, _ = side(60, 0)
+    found = pb.find_subspace(attributes=(X, [f"id {i}" for i in range(60)]))
+    assert found.left_out.dim == 0
+    assert found.tested.p_values[0] == 1.0
+    with pytest.raises(TypeError, match=r"got datetime64.* in column 'z': convert dates to years"):
+        pb.find_subspace(attributes=(X, pd.date_range("2020", periods=60).to_numpy()))
+
+
 def test_what_is_kept_predicts_nothing_linear() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 5))

@@ -173,8 +173,9 @@ class Labelled:
         shuffled = smaller * lift @ _shuffled(X, Z, rng)
         by_chance = []
         for r in range(min(int((sizes > SMALL * sizes.max(initial=0.0)).sum()), d - 1)):
-            rest = right[r:].T
-            by_chance.append(np.linalg.norm(shuffled @ rest, 2, axis=(1, 2)))
+            # Attributes may be more than features: what is left of them is no span of `right`.
+            rest = shuffled - shuffled @ right[:r].T @ right[:r]
+            by_chance.append(np.linalg.norm(rest, 2, axis=(1, 2)))
         return Tested.of(sizes, np.array(by_chance))
 
 
