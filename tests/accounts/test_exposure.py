@@ -83,11 +83,21 @@ def test_attributes_that_the_decider_never_saw_are_matched_by_features() -> None
     assert (apart.query("segment == 'x'")["decisions"] == 75).all()
 
 
+def test_an_attribute_that_is_called_like_a_protected_column_stands_beside_it() -> None:
+    decider = in_contexts()
+    given = pd.DataFrame({"age": [*"ab"] * 15}, index=CATALOGUE.index)
+    table = decider.audit(attributes=given).exposure.table
+    assert [*table["attribute"].unique()] == ["age", "age (given)"]
+    assert [*table.query("attribute == 'age (given)'")["group"]] == ["a", "b"]
+
+
 def test_several_attributes_are_looked_at_together() -> None:
     decider, table = catalogued()
-    table = table.assign(year=np.arange(len(table)) % 7)
-    shown = decider.audit(attributes=table.iloc[:150]).exposure.table["attribute"]
-    assert {"maker", "year"} <= {*shown}
+    made = pd.to_datetime([f"{2001 + i % 3}-0{1 + i % 9}-01" for i in range(len(table))])
+    table = table.assign(year=np.arange(len(table)) % 7, made=made)
+    shown = decider.audit(attributes=table.iloc[:150]).exposure.table
+    assert {"maker", "year"} <= {*shown["attribute"]}
+    assert [*shown.query("attribute == 'made'")["group"]] == ["2001", "2002", "2003"]
 
 
 def test_items_without_attributes_are_counted() -> None:

@@ -218,7 +218,9 @@ def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
     unmatched = 0.0
     if extra is not None:
         unmatched = float(extra.iloc[one_each].isna().all(axis=1).mean())
-        pieces |= {str(c): reading.grouped(extra[c], offered) for c in extra.columns}
+        for column in extra.columns:
+            name = column if column not in pieces else f"{column} (given)"
+            pieces[name] = reading.grouped(extra[column], offered)
     first = scores(it)
     varied = bool(protected.varied)
     answers = {
