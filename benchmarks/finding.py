@@ -27,6 +27,7 @@ from projbandits.simulation.streams import stream
 from projbandits.strategies.seeking import SeekingGENTRY
 
 BASE = pb.problems.random_arms(d=10, arms=45, u=8)
+SIDE = [pb.EIIDS(), pb.GENTRY()]
 GROUPS = pb.problems.groups(d=10, arms=45, u=8, groups=8)
 SEEKING = SeekingGENTRY(alpha=5.0, groups=8, leave_out=2)
 
@@ -34,18 +35,22 @@ SEEKING = SeekingGENTRY(alpha=5.0, groups=8, leave_out=2)
 def side_information(trials: int, horizon: int) -> None:
     """Print the regret of EIIDS and GENTRY by the side information there is."""
     rows: dict[str, Problem] = {"U known": BASE}
-    for m in (200, 1_000, 10_000):
-        rows[f"attributes, m = {m:,}"] = pb.problems.estimated_subspace(BASE, size=m)
-    for m in (200, 1_000, 10_000):
-        with_items = pb.problems.estimated_subspace(BASE, size=m, items=5_000)
-        rows[f"attributes, m = {m:,}, and 5,000 items without"] = with_items
+    made = partial(pb.problems.estimated_subspace, BASE)
+    for more, text in (
+        ({}, ""),
+        ({"items": 5_000}, ", and 5,000 items without"),
+        ({"shrink": False}, ", not shrunk"),
+        ({"shrink": False, "items": 5_000}, ", not shrunk, and 5,000 items without"),
+    ):
+        for m in (200, 1_000, 10_000):
+            rows[f"attributes, m = {m:,}{text}"] = made(size=m, **more)
     for m in (100, 1_000):
-        rows[f"pairs, m = {m:,}"] = pb.problems.estimated_subspace(BASE, "pairs", m)
+        rows[f"pairs, m = {m:,}"] = made("pairs", m)
     print("| side information | EIIDS | minus U known | GENTRY | minus U known |")
     print("|---|---:|---:|---:|---:|")
     known: Any = None
     for label, problem in rows.items():
-        result = _simulated(problem, [pb.EIIDS(), pb.GENTRY()], trials, horizon)
+        result = _simulated(problem, SIDE, trials, horizon)
         regret = result.regret[:, :, -1]
         known = regret if known is None else known
         both = zip(regret, regret - known, strict=True)
@@ -78,16 +83,18 @@ def _losses(rng: np.random.Generator, m: int, resamples: int = 60) -> list[float
 def groups(trials: int, horizon: int) -> None:
     """Print the regret where U is learnt from groups with the best arm, and the angle to U."""
     strategies = {
-        "U known": pb.GENTRY(alpha=5.0),
         "U learnt together": SEEKING,
+        "U known": pb.GENTRY(alpha=5.0),
         "mean of the groups": pb.CURSE(alpha=5.0),
     }
     steps = [horizon // 10, horizon // 3, horizon]
-    print("\n| groups (8) | regret |\n|---|---:|")
+    print("\n| groups (8) | regret | minus U learnt together |\n|---|---:|---:|")
     with ProcessPoolExecutor(os.cpu_count()) as pool:
+        learnt: Any = None
         for label, strategy in strategies.items():
-            result = _simulated(GROUPS, [strategy], trials, horizon, executor=pool)
-            print(f"| {label} | {_mean(result.regret[0, :, -1])} |", flush=True)
+            regret = _simulated(GROUPS, [strategy], trials, horizon, executor=pool).regret[0, :, -1]
+            learnt = regret if learnt is None else learnt
+            print(f"| {label} | {_mean(regret)} | {_mean(regret - learnt)} |", flush=True)
         looked = min(trials, 40)
         angles = [*pool.map(partial(_angles, steps=steps), range(looked))]
     medians = ", ".join(

@@ -326,6 +326,20 @@ def cross_covariance(X: Array, Z: Array) -> Array:
     return C
 
 
+def shrunk_covariance(X: Array) -> Array:
+    """The covariance of rows, its correlations shrunk by the share that noise explains."""
+    S, n, d = cross_covariance(X, X), len(X), X.shape[1]
+    noise = squares = 0.0
+    for i in range(d):
+        for j in range(d):
+            if i != j:
+                r = S[i, j] / np.sqrt(S[i, i] * S[j, j])
+                noise += (1 - r**2) ** 2 / (n - 1)
+                squares += r**2
+    keep = 1 - min(1.0, noise / squares)
+    return np.array([[S[i, j] * (1.0 if i == j else keep) for j in range(d)] for i in range(d)])
+
+
 def mixed_likelihood(
     X: Array, r: Array, group: Array, mu: Array, sigma: Array, noise: float
 ) -> float:

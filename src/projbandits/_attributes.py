@@ -119,6 +119,12 @@ def _columns(name: str, value: Any) -> tuple[tuple[str, ...], list[NDArray[Any]]
         columns = [array] if single else list(array.T)
         given = getattr(value, "name", None)
         names = (str(given or "z"),) if single else tuple(f"z{j}" for j in range(len(columns)))
+    for column, entries in zip(names, columns, strict=True):
+        if entries.dtype.kind in "mM":
+            raise TypeError(
+                f"{name} must hold numbers or categories, got {entries.dtype} in column "
+                f"{column!r}: convert dates to years, days or names of months"
+            )
     if not columns or not len(columns[0]):
         raise ValueError(f"{name} must have at least one row and one column, got {short(value)}")
     return names, columns

@@ -10,7 +10,7 @@ import pytest
 
 import projbandits as pb
 from projbandits.accounts.exposure import followed, tilt
-from projbandits.accounts.segments import segments
+from projbandits.accounts.segments import Segments
 from tests.accounts import fooled
 from tests.films import COLUMNS, played
 
@@ -83,11 +83,21 @@ def test_attributes_that_the_decider_never_saw_are_matched_by_features() -> None
     assert (apart.query("segment == 'x'")["decisions"] == 75).all()
 
 
+def test_an_attribute_that_is_called_like_a_protected_column_stands_beside_it() -> None:
+    decider = in_contexts()
+    given = pd.DataFrame({"age": [*"ab"] * 15}, index=CATALOGUE.index)
+    table = decider.audit(attributes=given).exposure.table
+    assert [*table["attribute"].unique()] == ["age", "age (given)"]
+    assert [*table.query("attribute == 'age (given)'")["group"]] == ["a", "b"]
+
+
 def test_several_attributes_are_looked_at_together() -> None:
     decider, table = catalogued()
-    table = table.assign(year=np.arange(len(table)) % 7)
-    shown = decider.audit(attributes=table.iloc[:150]).exposure.table["attribute"]
-    assert {"maker", "year"} <= {*shown}
+    made = pd.to_datetime([f"{2001 + i % 3}-0{1 + i % 9}-01" for i in range(len(table))])
+    table = table.assign(year=np.arange(len(table)) % 7, made=made)
+    shown = decider.audit(attributes=table.iloc[:150]).exposure.table
+    assert {"maker", "year"} <= {*shown["attribute"]}
+    assert [*shown.query("attribute == 'made'")["group"]] == ["2001", "2002", "2003"]
 
 
 def test_items_without_attributes_are_counted() -> None:
@@ -194,13 +204,15 @@ def test_labels_of_what_was_spilled_are_kept(tmp_path: Path) -> None:
 
 def test_segments_are_what_came_with_the_call_and_keep_their_names() -> None:
     numbers = in_contexts().audit(by="hour").exposure.table
-    assert {*numbers["segment"]} > {"all"}
-    assert len({*numbers["segment"]}) == 4  # terciles of the hours
-    segment = segments([1, "all", "others", 1.0, True, "not said", *"abcdefghijklmnopq", "z"])
+    first, low, middle, high = numbers["segment"].unique()  # terciles of the hours, in order
+    assert first == "all"
+    assert (low[:5], high[:5]) == ("up to", "above")
+    assert middle == f"{low[6:]} to {high[6:]}"
+    segment = Segments.of([1, "all", "others", 1.0, True, "not said", *"abcdefghijklmnopq", "z"])
     assert segment is not None
     assert segment(1) == segment(1.0) == "1"
     assert segment(True) == "True"
     assert [segment(name) for name in ("all", "not said")] == ["'all'", "'not said'"]
     assert segment("z") == "others" != segment("others")
     assert segment(None) == "not said"
-    assert segments([None]) is None
+    assert Segments.of([None]) is None

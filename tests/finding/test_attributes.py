@@ -1,5 +1,6 @@
 """U from attributes: nothing that is kept goes with them."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import polars as pl
 import pytest
 
 import projbandits as pb
-from projbandits.finding.attributes import Labelled
+from projbandits.finding.attributes import Labelled, shrunk
 from projbandits.finding.sums import degrees
 from tests import naive
 
@@ -96,6 +97,43 @@ def test_items_without_labels_bring_u_nearer() -> None:
     assert 0.5 < mean[1] / mean[0] < 0.85  # sqrt(0.75 / 1.75) = 0.65
 
 
+def test_shrunk_correlations_bring_u_nearer_where_features_are_independent() -> None:
+    # Then Sigma_x is known but for its diagonal, and C has the error of B; 60 samples, fixed seeds.
+    angles = np.zeros((60, 2))
+    for seed in range(60):
+        X, z, V = side(100, seed)
+        held = Labelled.of(X, z)
+        angles[seed, 0] = degrees(V, held.directions(2)[0])
+        angles[seed, 1] = degrees(V, replace(held, shrink=True).directions(2)[0])
+    mean = np.sqrt((angles**2).mean(axis=0))
+    assert 0.5 < mean[1] / mean[0] < 0.85  # sqrt(0.75 / 1.75) = 0.65
+
+
+@pytest.mark.parametrize("items", [False, True])
+def test_shrunk_c_is_the_shrunk_covariance_times_the_regression(items: bool) -> None:
+    rng = np.random.default_rng(4)
+    mixed = rng.normal(size=(6, 6))
+    X, z, _ = side(60, seed=4)
+    X = X @ mixed
+    Y = rng.normal(size=(40, 6)) @ mixed + 1.0
+    everyone = np.vstack([X, Y]) if items else X
+    B = np.linalg.lstsq(X - X.mean(axis=0), z - z.mean(axis=0), rcond=None)[0]
+    C = naive.shrunk_covariance(everyone) @ B
+    more: Any = {"items": Y} if items else {}
+    found = pb.find_subspace(attributes=(X, z), leave_out=2, shrink=True, **more)
+    kept = np.eye(6) - naive.projection_matrix(C)
+    np.testing.assert_allclose(found.subspace.matrix, kept, atol=1e-9)
+    plain = pb.find_subspace(attributes=(X, z), leave_out=2, **more)
+    assert np.abs(plain.subspace.matrix - kept).max() > 1e-4
+
+
+def test_correlations_that_many_rows_show_are_not_shrunk() -> None:
+    S = np.array([[4.0, 1.0, 0.2], [1.0, 1.0, 0.1], [0.2, 0.1, 1.0]])
+    np.testing.assert_allclose(shrunk(S, 1e9), S, rtol=1e-7)
+    np.testing.assert_array_equal(shrunk(S, 3.0), np.diag([4.0, 1.0, 1.0]))
+    np.testing.assert_array_equal(shrunk(np.eye(2), 10.0), np.eye(2))
+
+
 def test_the_number_of_directions_is_found() -> None:
     X, z, _ = side(300, seed=5)
     noise = np.random.default_rng(5).normal(size=(300, 3))
@@ -104,14 +142,16 @@ def test_the_number_of_directions_is_found() -> None:
     assert found.tested.p_values[1] < 0.05 < found.tested.p_values[2]
 
 
-@pytest.mark.parametrize("items", [False, True])
-def test_attributes_that_go_with_nothing_are_found_at_the_level_only(items: bool) -> None:
+@pytest.mark.parametrize(("items", "many"), [(False, 2), (True, 2), (False, 9)])
+def test_attributes_that_go_with_nothing_are_found_at_the_level_only(
+    items: bool, many: int
+) -> None:
     # At level 0.05, of 100 tests 5 are expected; more than 13 have a chance of 0.05 %.
     wrong = 0
     for seed in range(100):
         rng = np.random.default_rng(seed)
         X = rng.standard_t(5, size=(40, 4)) @ rng.normal(size=(4, 4))
-        held = Labelled.of(X, rng.exponential(size=(40, 2)))
+        held = Labelled.of(X, rng.exponential(size=(40, many)))
         if items:
             held = held.with_items(rng.normal(size=(100, 4)))
         wrong += held.tested(rng).beyond > 0

@@ -12,7 +12,7 @@ import importlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,7 +33,7 @@ from projbandits.accounts.offered_items import Items
 from projbandits.accounts.protected import Protected
 from projbandits.accounts.proxies import has_boosting, proxies
 from projbandits.accounts.scores import Scores, scores
-from projbandits.accounts.segments import segments
+from projbandits.accounts.segments import Segments
 from projbandits.ridge import Ridge
 
 if TYPE_CHECKING:
@@ -220,7 +220,9 @@ def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
     unmatched = 0.0
     if extra is not None:
         unmatched = float(extra.iloc[one_each].isna().all(axis=1).mean())
-        pieces |= {str(c): reading.grouped(extra[c], offered) for c in extra.columns}
+        for column in extra.columns:
+            name = column if column not in pieces else f"{column} (given)"
+            pieces[name] = reading.grouped(extra[column], offered)
     first = scores(it)
     varied = bool(protected.varied)
     answers = {
@@ -250,11 +252,11 @@ def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
     )
 
 
-def _segments(log: Log, items: Items, by: str | None) -> Callable[[Any], str] | None:
+def _segments(log: Log, items: Items, by: str | None) -> Segments | None:
     """Return what tells the segment of what came with a decision under `by`."""
     if by is None:
         return None
-    found = segments(one.segment for one in made(log, items, by, look=False))
+    found = Segments.of(one.segment for one in made(log, items, by, look=False))
     if found is None:
         raise ValueError(
             "by must be a column of the context or a key of meta, which some decision has, got "

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array
 from projbandits.accounts.answers import CONFIDENCE, LEVEL, UNKNOWN, Answer
-from projbandits.accounts.segments import ALL
+from projbandits.accounts.segments import ALL, Segments
 from projbandits.statistics import Estimate, normal_quantile
 
 if TYPE_CHECKING:
@@ -81,20 +81,20 @@ class Exposed:
     ----------
     size : int
         How many distinct arms there are.
+    told : Segments or None
+        Which tell who asked.
     """
 
-    def __init__(self, size: int) -> None:
-        self._size = size
+    def __init__(self, size: int, told: Segments | None = None) -> None:
+        self._size, self._told = size, told
         self._counts: dict[tuple[str, str], tuple[Array, Array]] = {}
         self.largest = 0
         self.decisions: dict[tuple[str, str], int] = {}
 
-    def add(
-        self, rows: NDArray[np.int64], chosen: int, segment: str | None, kind: str | None
-    ) -> None:
+    def add(self, rows: NDArray[np.int64], chosen: int, who: Any, kind: str | None) -> None:
         """Count a decision; `kind` is "best guess", "explored" or not known."""
         self.largest = max(self.largest, len(rows))
-        for place in (ALL,) if segment is None else (ALL, segment):
+        for place in (ALL,) if self._told is None else (ALL, self._told(who)):
             for each in ("chosen", kind):
                 if each is None:
                     continue
@@ -110,9 +110,9 @@ class Exposed:
 
     @property
     def segments(self) -> list[str]:
-        """The segments, all decisions first."""
+        """The segments in order, all decisions first."""
         found = [segment for segment, kind in self._counts if kind == "chosen"]
-        return sorted(found, key=lambda segment: segment != ALL)
+        return found if self._told is None else sorted(found, key=self._told.order)
 
     def counts(self, segment: str, kind: str) -> tuple[Array, Array]:
         """Return how often arms were on offer, in shares of a decision, and chosen."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from projbandits.accounts.exposure import Exposed
 from projbandits.accounts.made import LOOKED_AT, Made
 from projbandits.accounts.offered_items import Items
 from projbandits.accounts.protected import Protected, along
+from projbandits.accounts.segments import Segments
 from projbandits.arms import FiniteArms
 from projbandits.ledger.fold import Known
 from projbandits.ridge import Ridge
@@ -70,7 +70,7 @@ class Gathered:
         What must not count.
     theta : ndarray of shape (d,)
         What returns are believed to follow today, the protected part's effect included.
-    segment : callable or None
+    segments : Segments or None
         Tells the segment of what came with a decision.
     """
 
@@ -80,14 +80,14 @@ class Gathered:
         items: Items,
         protected: Protected,
         theta: Array,
-        segment: Callable[[Any], str] | None = None,
+        segments: Segments | None = None,
     ) -> None:
         d = known.subspace.ambient
         self.known, self.items, self.protected, self.theta = known, items, protected, theta
         self.aim = theta if known.strategy.aims_at == "return" else known.subspace.project(theta)
         self.pieces = np.array([*protected.pieces.values()]).reshape(-1, d)
         self._outcomes = Outcomes(Ridge.prior(d))
-        self.exposed, self._segment = Exposed(len(items.vectors)), segment
+        self.exposed = Exposed(len(items.vectors), segments)
         self.decisions = self.cases = self.guesses = 0
         self.left_out = {"too many": 0, "infinite": 0, "other subspace": 0, "not drawn": 0}
         self.learnt = False
@@ -130,8 +130,7 @@ class Gathered:
             if self._rng.random() < self._weigh:
                 self.weighed.append(decided(case, one.stream))
                 self.late.append(grounds.state.step > self._middle)
-        segment = None if self._segment is None else self._segment(one.segment)
-        self.exposed.add(one.rows, one.chosen, segment, kind)
+        self.exposed.add(one.rows, one.chosen, one.segment, kind)
 
     def _look(self, case: Case) -> None:
         """Note what changed with another protected part, and what the choice cost."""

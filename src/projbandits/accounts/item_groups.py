@@ -29,8 +29,8 @@ def grouped(values: Any, offered: Array) -> tuple[Any, NDArray[np.bool_]]:
     Parameters
     ----------
     values : array of shape (N,)
-        The attribute of each item: numbers, which many values cut at their terciles, or anything
-        else, of which each value is a group.
+        The attribute of each item: numbers, which many values cut at their terciles, dates, which
+        go by their years, or anything else, of which each value is a group.
     offered : ndarray of shape (N,)
         How often each item was on offer.
 
@@ -45,6 +45,8 @@ def grouped(values: Any, offered: Array) -> tuple[Any, NDArray[np.bool_]]:
     import pandas as pd
 
     series = pd.Series(values)
+    if pd.api.types.is_datetime64_any_dtype(series):
+        series = series.dt.year
     known = series.notna().to_numpy() & (offered > 0)
     if pd.api.types.is_numeric_dtype(series) and not pd.api.types.is_bool_dtype(series):
         numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)

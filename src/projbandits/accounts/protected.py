@@ -106,8 +106,8 @@ def groups(values: Array, counts: NDArray[np.int64] | None = None) -> list[tuple
     >>> from projbandits.accounts.protected import groups
     >>> [label for label, _ in groups(np.array([0.0, 1.0, 1 / 3]))]
     ['0', '0.333', '1']
-    >>> [label for label, _ in groups(np.arange(100.0))]
-    ['up to 33', '33 to 66', 'above 66']
+    >>> [label for label, _ in groups(np.arange(1950.0, 2020.0))]
+    ['up to 1973', '1973 to 1996', 'above 1996']
     """
     some = np.unique(values[:LOOKED_AT])  # to sort all of them takes time
     levels = np.unique(values) if len(some) <= MOST_LEVELS else some
@@ -143,8 +143,9 @@ def _terciles(values: Array, counts: NDArray[np.int64]) -> Array:
 
 
 def _texts(values: NDArray[np.float64]) -> list[str]:
-    """Return numbers as short as tells them apart."""
-    for digits in range(3, 18):
+    """Return numbers as short as tells them apart, with all digits before the dot up to 1e6."""
+    whole = max((len(str(int(abs(value)))) for value in values if abs(value) < 1e6), default=3)
+    for digits in range(max(3, whole), 18):
         texts = [f"{value:.{digits}g}" for value in values]
         if len(set(texts)) == len(texts):
             break

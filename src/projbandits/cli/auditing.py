@@ -22,13 +22,13 @@ def audit(
     name: Name,
     by: Annotated[
         str | None,
-        typer.Option(help="A key of what was noted with decisions, such as a viewer's segment."),
+        typer.Option(help="A column of the context or a key of meta, as a viewer's segment."),
     ] = None,
     attributes: Annotated[
         Path | None,
         typer.Option(
             help="A CSV or Parquet file of attributes that the decider never saw. Its first column "
-            "has the items' labels, unless it has the columns of the features."
+            "has the items' labels, unless it has the columns of the features, or the raw ones."
         ),
     ] = None,
     html: Annotated[
@@ -38,11 +38,15 @@ def audit(
 ) -> None:
     """Show from the log whether the part that must not count played a role."""
     import projbandits as pb
+    from projbandits.deciding.contexts import item_columns
 
     table = None if attributes is None else _table(attributes)
     decider = pb.Decider.open(open_store_at(store, name), name)
-    if table is not None and not set(decider.columns or ["?"]) <= set(table.columns):
-        table = table.set_index(table.columns[0])
+    if table is not None:
+        made = set(decider.columns or ["?"])
+        raw = made if decider.features is None else item_columns(decider.features)
+        if not made <= set(table.columns) and not raw <= set(table.columns):
+            table = table.set_index(table.columns[0])
     found = decider.audit(attributes=table, by=by)
     if html is not None:
         found.to_html(html)

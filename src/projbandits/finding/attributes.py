@@ -13,6 +13,8 @@ from projbandits.finding.chance import CHANCES, Tested, orthonormalised
 from projbandits.finding.inputs import Names, length, matrices, names_of
 from projbandits.finding.sums import Folded, Sample, joined
 
+AT_ONCE = 20
+"""How many shuffles are made together."""
 SMALL = 1e-9
 """A singular value below this share of the largest is round-off."""
 
@@ -33,6 +35,8 @@ class Labelled:
         Some of the rows.
     unlabelled : Folded or None
         The second moments of items without labels.
+    shrink : bool
+        Whether correlations of features are shrunk, see `shrunk`.
     """
 
     names: Names
@@ -40,6 +44,7 @@ class Labelled:
     folded: Folded
     kept: Sample
     unlabelled: Folded | None = None
+    shrink: bool = False
 
     @classmethod
     def of(cls, X: Any, z: Any) -> Labelled:
@@ -104,17 +109,22 @@ class Labelled:
     def _lift(self, M: Array, N: Array | None) -> Array:
         """Return the matrix that turns cov(x, z) of labelled items into C, in units of x's spread.
 
-        C = cov(x, z) of the labelled items. With others, C = Sigma_x B, where B is the regression
-        of z on x and Sigma_x the covariance of all items.
+        C = cov(x, z) of the labelled items. With others, or shrunk, C = Sigma_x B, where B is the
+        regression of z on x and Sigma_x the covariance of all items.
         """
         d = self.d
         S = self.folded.covariance(M)[:d, :d]
         units = np.diag(1 / scale(S))
-        if N is None:
+        if N is None and not self.shrink:
             return units
-        assert self.unlabelled is not None
-        labelled = self.folded._replace(shift=self.folded.shift[:d])
-        everyone = joined(labelled, self.unlabelled, (M[: d + 1, : d + 1], N))
+        everyone, n = S, M[0, 0]
+        if N is not None:
+            assert self.unlabelled is not None
+            labelled = self.folded._replace(shift=self.folded.shift[:d])
+            everyone = joined(labelled, self.unlabelled, (M[: d + 1, : d + 1], N))
+            n = n + N[0, 0]
+        if self.shrink:
+            everyone = shrunk(everyone, float(n))
         return np.asarray(units @ everyone @ np.linalg.pinv(S, rcond=SMALL, hermitian=True))
 
     def _turned(self, M: Array, N: Array | None) -> Array:
@@ -160,13 +170,48 @@ class Labelled:
         lift = self._lift(M, N)
         k = len(X)
         smaller = np.sqrt(max(k - 1, 1) / max(self.rows - 1, 1)) / k
-        shuffled = np.array([Z[rng.permutation(k)].T @ X for _ in range(CHANCES)]).swapaxes(1, 2)
-        shuffled = smaller * lift @ shuffled
+        shuffled = smaller * lift @ _shuffled(X, Z, rng)
         by_chance = []
         for r in range(min(int((sizes > SMALL * sizes.max(initial=0.0)).sum()), d - 1)):
-            rest = right[r:].T
-            by_chance.append(np.linalg.norm(shuffled @ rest, 2, axis=(1, 2)))
+            # Attributes may be more than features: what is left of them is no span of `right`.
+            rest = shuffled - shuffled @ right[:r].T @ right[:r]
+            by_chance.append(np.linalg.norm(rest, 2, axis=(1, 2)))
         return Tested.of(sizes, np.array(by_chance))
+
+
+def _shuffled(X: Array, Z: Array, rng: np.random.Generator) -> Array:
+    """Return X^T Z with the rows of Z shuffled, of shape (CHANCES, d, q)."""
+    d, q = X.shape[1], Z.shape[1]
+    found = np.empty((CHANCES, d, q))
+    for start in range(0, CHANCES, AT_ONCE):
+        some = found[start : start + AT_ONCE]
+        # Several in one product, which reads X once.
+        stacked = np.hstack([Z[rng.permutation(len(Z))] for _ in some])
+        some[:] = (X.T @ stacked).reshape(d, len(some), q).swapaxes(0, 1)
+    return found
+
+
+def shrunk(S: Array, n: float) -> Array:
+    """Return a covariance of n rows with its correlations shrunk towards 0.
+
+    They lose the share of their squares that noise explains (Schaefer and Strimmer 2005): the sum
+    of var(r_ij) = (1 - r_ij^2)^2 / (n - 1) over that of r_ij^2, at most 1. Variances stay.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from projbandits.finding.attributes import shrunk
+    >>> shrunk(np.array([[4.0, 1.0], [1.0, 1.0]]), n=13)
+    array([[4.    , 0.8125],
+           [0.8125, 1.    ]])
+    """
+    size = scale(S)
+    R = S / np.outer(size, size)
+    np.fill_diagonal(R, 0.0)
+    noise = float(((1 - R**2) ** 2).sum() - len(R)) / max(n - 1, 1.0)
+    squares = float((R**2).sum())
+    share = min(1.0, noise / squares) if squares > 0 else 0.0
+    return np.asarray((1 - share) * S + share * np.diag(S.diagonal()))
 
 
 def scale(S: Array) -> Array:

@@ -10,6 +10,8 @@ from projbandits._checks import Array
 
 CHANCES = 199
 """How often chance is tried."""
+ROUND_OFF = 1e-9
+"""Chance that falls short by no more than this share goes as far."""
 LEVEL = 0.05
 """A direction counts if chance goes as far with at most this probability."""
 
@@ -37,7 +39,8 @@ class Tested(NamedTuple):
         limits, p_values = np.full((2, len(sizes)), np.nan)
         for r, draws in enumerate(by_chance):
             limits[r] = np.quantile(draws, 1 - LEVEL)
-            p_values[r] = (1 + (draws >= sizes[r]).sum()) / (1 + len(draws))
+            as_far = draws >= sizes[r] * (1 - ROUND_OFF)
+            p_values[r] = (1 + as_far.sum()) / (1 + len(draws))
         return cls(sizes, limits, p_values)
 
     @property

@@ -76,7 +76,8 @@ class SideInformation:
         made = self
         for kind in named:
             parts = _parts(kind, given[kind])
-            held = KINDS[kind].of(*parts) if made._held is None else made._held.update(*parts)
+            with single_threaded_blas():  # the sums of a fold are small products
+                held = KINDS[kind].of(*parts) if made._held is None else made._held.update(*parts)
             made = replace(made, kind=kind, _held=held)
         if items is not None:
             if not isinstance(made._held, Labelled):
@@ -87,12 +88,23 @@ class SideInformation:
         return made
 
     @single_threaded_blas()
-    def find(self, *, leave_out: int | None = None, seed: int = 0) -> Found:
+    def find(self, *, leave_out: int | None = None, shrink: bool = False, seed: int = 0) -> Found:
         """Return what `find_subspace` finds."""
         held = self._held
         if held is None or self.kind is None:
             raise ValueError("there is no side information yet: pass some to update(...)")
+        if not isinstance(shrink, bool):
+            raise TypeError(f"shrink must be True or False, got {shrink!r}")
+        if isinstance(held, Labelled):
+            held = replace(held, shrink=shrink)
+        elif shrink:
+            raise ValueError(f"shrink must come with attributes, got {self.kind}")
         rng = np.random.default_rng(integer("seed", seed, least=0, most=LARGEST_SEED))
+        with single_threaded_blas():
+            return self._found(held, leave_out, rng)
+
+    def _found(self, held: Any, leave_out: int | None, rng: np.random.Generator) -> Found:
+        assert self.kind is not None
         tested = held.tested(rng)
         most = min(held.d - 1, len(held.directions(held.d)[1]))
         if leave_out is None:
@@ -133,6 +145,7 @@ def find_subspace(
     pairs: tuple[Any, Any] | Iterable[tuple[Any, Any]] | None = None,
     groups: tuple[Any, Any, Any] | Iterable[tuple[Any, Any, Any]] | None = None,
     leave_out: int | None = None,
+    shrink: bool = False,
     seed: int = 0,
 ) -> Found:
     """Find the part U that counts from side information of one kind; see docs/finding-u.md.
@@ -155,6 +168,10 @@ def find_subspace(
         Arms, their returns, and who they came from. Where groups disagree is left out.
     leave_out : int, optional
         How many directions to leave out. By default as many as go further than chance.
+    shrink : bool
+        With attributes: whether the correlations of features are shrunk by the share that noise
+        explains. U is then nearer to that of all items there could be, if labels are at least three
+        times as many as features; without it, cov(P_U x, z) = 0 holds exactly over the given items.
     seed : int
         For shuffling and resampling.
 
@@ -184,7 +201,7 @@ def find_subspace(
             side = side.update(**{kind: piece})
     if items is not None or side.kind is None:
         side = side.update(items=items)
-    return side.find(leave_out=leave_out, seed=seed)
+    return side.find(leave_out=leave_out, shrink=shrink, seed=seed)
 
 
 def _parts(kind: str, value: Any) -> tuple[Any, ...]:

@@ -10,7 +10,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
 
 from projbandits._checks import Array
 
@@ -93,10 +92,10 @@ def fitted(
         target = (sums.xr - (GAC @ (A.T @ sums.xr[..., None]))[..., 0]).sum(axis=0)
         curvature = 0.5 * (curvature + curvature.T)
         curvature += TINY * np.trace(sums.xx.sum(axis=0)) / len(mu) * np.eye(len(mu))
-        mu = scipy.linalg.solve(curvature, target, assume_a="pos")
+        mu = np.linalg.solve(curvature, target)
         left = sums.xr - sums.xx @ mu
         q = left @ A / noise
-        squares = sums.rr - 2 * sums.xr @ mu + np.einsum("i,gij,j->g", mu, sums.xx, mu)
+        squares = sums.rr - (sums.xr + left) @ mu
         w = (C @ q[..., None])[..., 0]
         found = -0.5 * float(
             total * math.log(2 * math.pi * noise)
@@ -109,7 +108,7 @@ def fitted(
             break
         likelihood = found
         unexplained = squares.sum() - 2 * noise * np.vdot(q, w)
-        unexplained += np.einsum("gi,gij,gj->", w, H, w) + np.einsum("gij,gji->", H, C)
+        unexplained += np.vdot(w, (H @ w[..., None])[..., 0]) + np.vdot(H, C.swapaxes(1, 2))
         S = (C + w[:, :, None] * w[:, None, :]).sum(axis=0) / n
         model = Mixed(mu, 0.5 * (S + S.T), max(unexplained / total, least), found)
     return model

@@ -104,9 +104,14 @@ class Folded(NamedTuple):
         return Folded(self.n + len(W), shift, sums + products(rows, folds, len(sums)))
 
     def resampled(self, rng: np.random.Generator) -> Array:
-        """Return the moments of a fresh sample: as many folds, drawn with replacement."""
-        count = len(self.sums)
-        weights = rng.multinomial(count, np.full(count, 1 / count)).astype(np.float64)
+        """Return the moments of a fresh sample: as many folds, drawn with replacement.
+
+        Folds without a row are no part of it.
+        """
+        filled = self.sums[:, 0, 0] > 0
+        count = max(int(filled.sum()), 1)
+        weights = np.zeros(len(self.sums))
+        weights[filled] = rng.multinomial(count, np.full(count, 1 / count))
         return np.asarray(np.tensordot(weights, self.sums, axes=1))
 
     def covariance(self, moments: Array | None = None) -> Array:

@@ -36,6 +36,7 @@ class EstimatedSubspace:
     size: int
     noise: float
     items: int
+    shrink: bool
 
     def world(self, rng: np.random.Generator) -> World:
         """Return a world of the problem, with the U that side information finds."""
@@ -52,7 +53,7 @@ class EstimatedSubspace:
     def _attributes(self, rest: Subspace, rng: np.random.Generator) -> Labelled:
         X = _items(self.size, rest, rng)
         z = X @ rest.basis + self.noise * rng.standard_normal((self.size, rest.dim))
-        held = Labelled.of(X, z)
+        held = replace(Labelled.of(X, z), shrink=self.shrink)
         return held.with_items(_items(self.items, rest, rng)) if self.items else held
 
     def _pairs(self, rest: Subspace, rng: np.random.Generator) -> Twins:
@@ -67,6 +68,7 @@ def estimated_subspace(
     size: int = 200,
     noise: float = 0.5,
     items: int = 0,
+    shrink: bool = True,
 ) -> EstimatedSubspace:
     """Return worlds whose strategies see an estimate of U and are judged by U itself.
 
@@ -84,6 +86,9 @@ def estimated_subspace(
         The standard deviation of that noise.
     items : int
         How many items without attributes there are beside them.
+    shrink : bool
+        With attributes: whether U is found as by ``find_subspace(..., shrink=True)``, which suits
+        items that are a sample, as they are here.
 
     Examples
     --------
@@ -104,7 +109,12 @@ def estimated_subspace(
     if items and side == "pairs":
         raise ValueError(f"items must be 0 with side='pairs', got {items}: they add to attributes")
     return EstimatedSubspace(
-        problem, side, integer("size", size, least=2), not_negative("noise", noise), items
+        problem,
+        side,
+        integer("size", size, least=2),
+        not_negative("noise", noise),
+        items,
+        bool(shrink),
     )
 
 

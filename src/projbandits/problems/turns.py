@@ -84,7 +84,7 @@ def groups(
     arms: int = 45,
     u: int = 8,
     groups: int = 8,
-    bias: float = 3**-0.5,
+    bias: float = 1.0,
     noise: float | Noise = 0.5,
 ) -> Groups:
     """Return worlds of groups that share what counts and differ in the rest.
@@ -100,8 +100,7 @@ def groups(
     groups : int
         How many groups there are.
     bias : float
-        The standard deviation of b_g along each direction outside of U; by default that of an
-        entry of theta.
+        The standard deviation of b_g along each direction outside of U.
     noise : float or Noise
         The standard deviation of Gaussian noise, or a noise.
 
