@@ -18,7 +18,6 @@ version = release = projbandits.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "myst_nb",
 ]
@@ -62,14 +61,23 @@ PAGE = re.compile(r"docs/([\w-]+)\.md")
 
 
 def plain(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Let bars be bars (reStructuredText takes |x| for a substitution), and pages be links."""
-    formula = False  # a block after ::, in which nothing needs an escape
-    for i, line in enumerate(lines):
+    """Let bars be bars (reStructuredText takes |x| for a substitution), and pages be links.
+
+    A formula is a block after ::, in which nothing is escaped, and which is no Python.
+    """
+    made: list[str] = []
+    formula = False
+    for line in lines:
         formula = formula and (not line or line.startswith(" "))
         if not formula and not line.lstrip().startswith((">>>", "...")):
-            lines[i] = FORMULA.sub(lambda found: found[1] or "\\|", line)
-            lines[i] = PAGE.sub(r":doc:`/\1`", lines[i])
-        formula = formula or line.endswith("::")
+            line = FORMULA.sub(lambda found: found[1] or "\\|", line)
+            line = PAGE.sub(r":doc:`/\1`", line)
+        if line.endswith("::") and not line.startswith(".."):
+            made += [line[:-1], "", ".. code-block:: none"]
+            formula = True
+        else:
+            made.append(line)
+    lines[:] = made
 
 
 def foreign(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
