@@ -22,7 +22,7 @@ extensions = [
     "myst_nb",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_templates", "images"]
+exclude_patterns = ["_build", "_static", "_templates", "images"]
 nitpicky = True
 suppress_warnings: list[str] = []
 
@@ -45,7 +45,8 @@ default_role = "code"
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"projbandits {release}"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sphinx = False
 html_theme_options = {
     "show_prev_next": True,
