@@ -55,6 +55,7 @@ tests: setup
 
 docs: setup
 	$(BIN)/python -m sphinx -W --keep-going -q -j 2 docs site/html
+	$(BIN)/python docs/links.py site/html
 
 dist: setup
 	rm -rf dist

@@ -18,12 +18,11 @@ version = release = projbandits.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "myst_nb",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_templates", "images"]
+exclude_patterns = ["_build", "_static", "_templates", "images"]
 nitpicky = True
 suppress_warnings: list[str] = []
 
@@ -46,7 +45,8 @@ default_role = "code"
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"projbandits {release}"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sphinx = False
 html_theme_options = {
     "show_prev_next": True,
@@ -62,14 +62,23 @@ PAGE = re.compile(r"docs/([\w-]+)\.md")
 
 
 def plain(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Let bars be bars (reStructuredText takes |x| for a substitution), and pages be links."""
-    formula = False  # a block after ::, in which nothing needs an escape
-    for i, line in enumerate(lines):
+    """Let bars be bars (reStructuredText takes |x| for a substitution), and pages be links.
+
+    A formula is a block after ::, in which nothing is escaped, and which is no Python.
+    """
+    made: list[str] = []
+    formula = False
+    for line in lines:
         formula = formula and (not line or line.startswith(" "))
         if not formula and not line.lstrip().startswith((">>>", "...")):
-            lines[i] = FORMULA.sub(lambda found: found[1] or "\\|", line)
-            lines[i] = PAGE.sub(r":doc:`/\1`", lines[i])
-        formula = formula or line.endswith("::")
+            line = FORMULA.sub(lambda found: found[1] or "\\|", line)
+            line = PAGE.sub(r":doc:`/\1`", line)
+        if line.endswith("::") and not line.startswith(".."):
+            made += [line[:-1], "", ".. code-block:: none"]
+            formula = True
+        else:
+            made.append(line)
+    lines[:] = made
 
 
 def foreign(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:

@@ -17,6 +17,7 @@ settings.load_profile("fixed")
 @pytest.fixture(scope="session")
 def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Server"]:
     """Give a PostgreSQL server; it takes some seconds to start, so all tests share it."""
+    pytest.importorskip("pgserver", reason="pgserver has no wheel for this Python")
     from tests.databases import Server
 
     server = Server(tmp_path_factory.mktemp("postgresql"))

@@ -17,6 +17,7 @@ def constraints() -> list[str]:
     # Speed is measured, and the code linted, with the newest.
     tested = [extras[name] for name in extras if name not in ("bench", "dev", "docs")]
     wanted = [line for group in (project["dependencies"], *tested) for line in group]
+    wanted = [line.partition(";")[0] for line in wanted]  # a constraint needs no marker
     named = [re.sub(r"\[.*?\]", "", line) for line in wanted if not line.startswith("projbandits")]
     return sorted(line.replace(">=", "==") for line in named)  # a constraint has no extras
 

@@ -64,6 +64,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_every_check_passes_with_the_strategy_of_the_page(tree: Path, command: list[str]) -> None:
     name, *arguments = command
+    if not (TOOLS / name).exists():
+        pytest.skip("the oldest versions are tested without the tools of the lint step")
     done = subprocess.run(
         [TOOLS / name, *arguments],
         cwd=tree,

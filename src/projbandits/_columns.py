@@ -38,6 +38,8 @@ class Columns:
         self.name = name
         if hasattr(table, "collect_schema") and not hasattr(table, "to_numpy"):
             raise TypeError(f"{name} must be a table at hand, got a lazy one: collect() it first")
+        if hasattr(table, "toarray"):  # some are mappings too
+            raise TypeError(f"{name} must be a table, got a sparse matrix: pass its toarray()")
         if hasattr(table, "column_names"):  # Arrow
             self.names = tuple(map(str, table.column_names))
             self._length, self._get = table.num_rows, self._of_arrow(table)
@@ -167,8 +169,6 @@ def _entries(value: Any) -> Column:
 
 
 def _matrix(name: str, table: Any) -> Column:
-    if hasattr(table, "toarray"):
-        raise TypeError(f"{name} must be a table, got a sparse matrix: pass its toarray()")
     matrix = np.asarray(table)
     if matrix.dtype.kind == "c":
         raise ValueError(f"{name} must hold real numbers. Complex data not supported")

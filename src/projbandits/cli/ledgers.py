@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -118,7 +119,8 @@ def check(name: Name, store: Url, json: Json = False) -> None:
     said = found.problems()
     whole = Finding("the database is sound", not said, "; ".join(said) or "it finds no fault")
     console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+    bar = Progress(console=console, transient=True)
+    with bar if console.is_terminal else nullcontext():  # older rich ends a disabled bar by a line
         task = bar.add_task(f"checking {name}")
         findings = check_promises(
             found.open(name),

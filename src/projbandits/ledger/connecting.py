@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -167,10 +167,10 @@ class Database:
 
 
 def _checked(url: str) -> URL:
-    try:
-        parsed = make_url(url)
-    except (sa.exc.ArgumentError, TypeError, ValueError):
-        parsed = None
+    parsed = None
+    if isinstance(url, str):
+        with suppress(sa.exc.ArgumentError, ValueError):
+            parsed = make_url(url)
     if parsed is None or parsed.get_backend_name() not in DRIVERS:
         kind = str(url).partition(":")[0]  # the rest may hold a password
         raise ValueError(

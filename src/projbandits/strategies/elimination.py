@@ -127,7 +127,8 @@ class ProjectedElimination(Believing):
     cost more than it can gain in the steps that are left, the best guess is played to the end. At
     the end of a phase, whose returns alone make theta-hat and V, arm y is dropped where::
 
-        <F_h - F_y, theta-hat> >= rho s_y,   s_y = sigma sqrt((F_y - F_h)^T V^-1 (F_y - F_h))
+        <F_h - F_y, theta-hat> >= rho s_y
+        s_y = sigma sqrt((F_y - F_h)^T V^-1 (F_y - F_h))
         rho = sqrt(2 log(1 + left S / cost))
 
     Here F_y = P_U x_y, h is the best arm in the phase, and S the largest sum of s_y over the arms

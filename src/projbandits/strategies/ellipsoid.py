@@ -63,8 +63,8 @@ class UE(Ellipsoidal):
 
     With theta-hat and V of equation 7 it plays, at step t::
 
-        X_t = argmax_x <x, theta-hat_{t-1}> + rho_t sqrt(x^T V_{t-1}^-1 x)
-        rho_t = alpha sqrt(log t min(d log t, |D|)),   without |D| on infinitely many arms
+        X_t   = argmax_x <x, theta-hat_{t-1}> + rho_t sqrt(x^T V_{t-1}^-1 x)
+        rho_t = alpha sqrt(log t min(d log t, |D|)),  on infinite sets without |D|
 
     Examples
     --------
@@ -83,8 +83,8 @@ class ProjectedUE(Ellipsoidal):
 
     See docs/readings.md for why there are two. With theta-hat and V of equation 7 it plays::
 
-        X_t = argmax_x <P_U x, P_U theta-hat_{t-1}> + rho_t sqrt(x^T V_{t-1}^-1 x)
-        rho_t = alpha sqrt(log t min(d log t, |D|)),   without |D| on infinitely many arms
+        X_t   = argmax_x <P_U x, P_U theta-hat_{t-1}> + rho_t sqrt(x^T V_{t-1}^-1 x)
+        rho_t = alpha sqrt(log t min(d log t, |D|)),  on infinite sets without |D|
 
     Examples
     --------

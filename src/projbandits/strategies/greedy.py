@@ -93,7 +93,7 @@ class GENTRY(EpsilonGreedy):
 
         X_t         = argmax_x <P_U x, P_U theta-hat_{t-1}>
         theta-hat_t = V_t^-1 sum_i r_i X_i,   V_t = lambda I + sum_i X_i X_i^T
-        epsilon_t   = min(1, alpha k / t), or min(1, alpha k / t^(1/3)) on infinitely many arms
+        epsilon_t   = min(1, alpha k / t), on infinite sets min(1, alpha k / t^(1/3))
 
     Examples
     --------
@@ -133,7 +133,8 @@ class REGRET(EpsilonGreedy):
     The corruption it leaves out of the model stays in what it observes, and biases it::
 
         X_t         = argmax_x <P_U x, theta-hat_{t-1}>
-        theta-hat_t = V_t^-1 sum_i r_i P_U X_i,   V_t = lambda I + sum_i P_U X_i (P_U X_i)^T
+        theta-hat_t = V_t^-1 sum_i r_i P_U X_i
+        V_t         = lambda I + sum_i P_U X_i (P_U X_i)^T
 
     Examples
     --------

@@ -81,12 +81,12 @@ class EIIDS(InformationDirected):
     It explores only where the answer can still change which arm is best, at the least regret per
     information. With h the best arm by the estimate and F_y = P_U x_y::
 
-        s_y    = sigma sqrt((F_y - F_h)^T V^-1 (F_y - F_h))      how uncertain y's lead is
-        u_y    = <F_h - F_y, theta-hat> / s_y                    how far y is behind
-        delta  = sum_{y != h} s_y (phi(u_y) - u_y Phi(-u_y))     the gain still hidden
-        gap_z  = delta + <F_h - F_z, theta-hat>                  what z may cost
-        A      = sum_y phi(u_y) / (2 s_y) g_y g_y^T,             g_y = V^-1 (F_y - F_h)
-        info_z = sigma^2 x_z^T A x_z / (1 + x_z^T V^-1 x_z)      how fast z shrinks delta
+        s_y    = sigma sqrt((F_y - F_h)^T V^-1 (F_y - F_h))   doubt about y's lead
+        u_y    = <F_h - F_y, theta-hat> / s_y                 how far y is behind
+        delta  = sum_{y != h} s_y (phi(u_y) - u_y Phi(-u_y))  the gain still hidden
+        gap_z  = delta + <F_h - F_z, theta-hat>               what z may cost
+        A      = sum_y phi(u_y) / (2 s_y) g_y g_y^T,  g_y = V^-1 (F_y - F_h)
+        info_z = sigma^2 x_z^T A x_z / (1 + x_z^T V^-1 x_z)   how fast z shrinks delta
 
     It plays j with probability p, and h otherwise; j and p minimise the square of the mean gap
     divided by the mean information. docs/strategies.md derives it, and has how it compares.

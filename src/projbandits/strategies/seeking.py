@@ -53,7 +53,8 @@ class SeekingGENTRY(EpsilonGreedy):
     the steps have grown by a factor of 1.3, a mixed model is fitted to them: its leading directions
     are left out, and P_U mu is aimed at, so that outside of D_k it plays::
 
-        X_t = argmax_x <x, P_U mu>,   theta_g = mu + b_g for each group g, b_g outside of U
+        X_t     = argmax_x <x, P_U mu>
+        theta_g = mu + b_g  for each group g, b_g outside of U
 
     It is for simulations: it lives in `projbandits.strategies.seeking` and not beside the others,
     because a decider has no groups that take turns. See `projbandits.problems.groups`.
