@@ -27,8 +27,8 @@ def distances(X: Array) -> Array:
     """Return how far each row of X, which has no more rows than columns, is from those before."""
     if len(X) == 0:
         return np.empty(0)
-    R: Array = dgeqrf(X.T)[0]
-    return np.abs(np.diagonal(R))
+    apart: Array = np.abs(np.diagonal(dgeqrf(X.T)[0]))
+    return apart
 
 
 def surely_full(R: Array, tolerance: float) -> bool:

@@ -41,10 +41,9 @@ class RandomArms:
 
     def world(self, rng: np.random.Generator) -> World:
         """Return a world with every entry of the arms, theta and A from U(-1, 1)."""
-        X = rng.uniform(-1, 1, size=(self.arms, self.d))
-        theta = rng.uniform(-1, 1, size=self.d)
+        drawn = 2.0 * rng.random((self.arms + 1, self.d)) - 1.0  # at once, as calls take long
         U = _draw_subspace(self.subspace, self.d, self.u, rng)
-        return World(FiniteArms(X), U, self.noise, theta=theta)
+        return World(FiniteArms(drawn[:-1]), U, self.noise, theta=drawn[-1])
 
 
 @dataclass(frozen=True)
