@@ -1,31 +1,31 @@
 """Measure the service on this machine's loopback: `python -m benchmarks.service`.
 
 64 connections ask among 100 of 1,000 items, by filter, and tell. Each answer is durable. Optuna's
-ask and tell on the same kind of store is measured in the same run. The callers are processes of
-their own, which share the machine's cores with the service.
+ask and tell on the same kind of store is measured in the same run. The callers are a process
+of its own, which shares the machine's cores with the service.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
-import socket
+import subprocess
+import sys
 import tempfile
-import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import httpx
 import numpy as np
 from tests.service.conftest import bearer
 from tests.service.processes import Process
 
-D, ITEMS, GROUPS = 10, 1000, 10
-CONNECTIONS, CALLERS = 64, 2
-PATH = "/v1/deciders/films"
+from benchmarks import calling
+from benchmarks.calling import GROUPS, PATH
+
+D, ITEMS = 10, 1000
+CONNECTIONS = 64
 COLUMNS = [f"x{j}" for j in range(D)]
 
 
@@ -44,72 +44,12 @@ def prepare(address: str, token: str) -> None:
             client.post(f"{PATH}/ask", json={"filter": {"group": group}}).raise_for_status()
 
 
-class Caller:
-    """A connection that costs its process as little as it can: requests as bytes on a socket."""
-
-    def __init__(self, port: int, token: str) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port))
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._head = f"HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\ncontent-length: "
-
-    def post(self, what: str, body: Any) -> Any:
-        """Send a request and return its answer."""
-        content = json.dumps(body)
-        head = f"POST {PATH}/{what} {self._head}{len(content)}\r\n\r\n"
-        self._socket.sendall((head + content).encode())
-        data = b""
-        while b"\r\n\r\n" not in data:
-            data += self._received()
-        top, _, rest = data.partition(b"\r\n\r\n")
-        length = int(top.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
-        while len(rest) < length:
-            rest += self._received()
-        if b" 200 " not in top[:20]:
-            raise RuntimeError(rest.decode())
-        return json.loads(rest)
-
-    def _received(self) -> bytes:
-        got = self._socket.recv(65536)
-        if not got:
-            raise ConnectionError("the service closed the connection")
-        return got
-
-
-def _call(
-    port: int, token: str, seed: int, seconds: float, tells: bool, pace: float, out: Any
-) -> None:
-    """Call from one process over its share of the connections; put the latencies."""
-    many = CONNECTIONS // CALLERS
-    latencies: list[list[float]] = [[] for _ in range(many)]
-    until = time.perf_counter() + seconds
-
-    def run(i: int) -> None:
-        rng, caller = np.random.default_rng((seed, i)), Caller(port, token)
-        due = time.perf_counter() + rng.uniform(0, pace)
-        while time.perf_counter() < until:
-            if pace:
-                time.sleep(max(due - time.perf_counter(), 0))
-                due += pace
-            began = time.perf_counter()
-            made = caller.post("ask", {"filter": {"group": int(rng.integers(GROUPS))}})
-            latencies[i].append(time.perf_counter() - began)
-            if tells:
-                began = time.perf_counter()
-                caller.post("tell", {"id": made["id"], "reward": float(rng.normal())})
-                latencies[i].append(time.perf_counter() - began)
-
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(many)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    out.put([each for some in latencies for each in some])
-
-
 def load(
     port: int, token: str, seconds: float, *, tells: bool, rate: float = 0.0
 ) -> tuple[float, float, float]:
     """Return requests per second, and the 50th and 99th percentile of latency in ms.
+
+    Each HTTP request counts as one: an ask that is told counts as two.
 
     Parameters
     ----------
@@ -122,18 +62,17 @@ def load(
     rate : float
         How many requests per second to send; as many as are answered by default.
     """
-    context = multiprocessing.get_context("spawn")
-    pace = 0.0 if rate == 0 else CONNECTIONS * (2 if tells else 1) / rate
-    out = context.Queue()
-    callers = [
-        context.Process(target=_call, args=(port, token, i, seconds, tells, pace, out))
-        for i in range(CALLERS)
-    ]
-    for caller in callers:
-        caller.start()
-    taken = np.array([each for _ in callers for each in out.get()])
-    for caller in callers:
-        caller.join()
+    said = {
+        "port": port,
+        "token": token,
+        "connections": CONNECTIONS,
+        "seconds": seconds,
+        "tells": tells,
+        "pace": 0.0 if rate == 0 else CONNECTIONS * (2 if tells else 1) / rate,
+    }
+    command = [sys.executable, calling.__file__, json.dumps(said)]
+    printed = subprocess.run(command, check=True, capture_output=True, timeout=seconds + 120)
+    taken = np.array(json.loads(printed.stdout))
     fifty, ninety_nine = np.percentile(taken, [50, 99])
     return len(taken) / seconds, 1e3 * float(fifty), 1e3 * float(ninety_nine)
 
@@ -152,23 +91,29 @@ def optuna_rate(url: str, seconds: float) -> float:
     return made / (time.perf_counter() - began)
 
 
-def measure(kind: str, processes: int, seconds: float) -> None:
-    """Print what one or more processes do on a store of a kind."""
+def _started(stack: ExitStack, folder: Path, kind: str, processes: int) -> tuple[Process, str]:
+    """Start a service on a new store, with its decider; return it and a store for Optuna."""
     from tests.databases import Server
 
+    url, other = f"sqlite:///{folder}/films.db", f"sqlite:///{folder}/optuna.db"
+    if kind == "postgresql":
+        server = Server(folder / "postgresql")
+        stack.callback(server.stop)
+        url = server.database()
+        other = server.database().replace("postgresql:", "postgresql+psycopg:")
+    service = Process(url, processes=processes)
+    stack.callback(service.kill)
+    service.wait()
+    prepare(service.address, str(service.token))
+    return service, other
+
+
+def measure(kind: str, processes: int, seconds: float) -> None:
+    """Print what one or more processes do on a store of a kind."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="service")))
-        url, other = f"sqlite:///{folder}/films.db", f"sqlite:///{folder}/optuna.db"
-        if kind == "postgresql":
-            server = Server(folder / "postgresql")
-            stack.callback(server.stop)
-            url = server.database()
-            other = server.database().replace("postgresql:", "postgresql+psycopg:")
-        service = Process(url, processes=processes)
-        stack.callback(service.kill)
-        service.wait()
+        service, other = _started(stack, folder, kind, processes)
         token = str(service.token)
-        prepare(service.address, token)
         load(service.port, token, 1.0, tells=True)
         asks = load(service.port, token, seconds, tells=False)
         both = load(service.port, token, seconds, tells=True)
@@ -182,15 +127,44 @@ def measure(kind: str, processes: int, seconds: float) -> None:
         print(f"  Optuna:          {theirs:,.0f} per second, {both[0] / theirs:.0f} times fewer")
 
 
+def soak(kind: str, seconds: float) -> None:
+    """Print how a service does at half of its peak rate for long, and how much memory it takes."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="service")))
+        service = _started(stack, folder, kind, 1)[0]
+        token = str(service.token)
+        peak = load(service.port, token, 10.0, tells=True)[0]
+        print(f"{kind}, peak {peak:,.0f} requests per second; half of that for {seconds:,.0f} s:")
+        until, sent, sizes = time.monotonic() + seconds, 0.0, [service.memory()]
+        while (left := until - time.monotonic()) > 1:
+            piece = min(left, 60.0)
+            rate, fifty, ninety_nine = load(service.port, token, piece, tells=True, rate=peak / 2)
+            sent += rate * piece
+            sizes.append(service.memory())
+            print(
+                f"  {sent:>9,.0f} answered, none failed; {rate:,.0f} per second, median "
+                f"{fifty:.1f} ms, 99th percentile {ninety_nine:.1f} ms; {sizes[-1]:.0f} MB",
+                flush=True,
+            )
+        print(
+            f"  memory: {sizes[0]:.0f} MB before, then from {min(sizes[1:]):.0f} to "
+            f"{max(sizes[1:]):.0f} MB"
+        )
+
+
 def main() -> None:
     """Run the measurements."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", choices=["sqlite", "postgresql", "both"], default="both")
     parser.add_argument("--processes", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--soak", type=float, help="instead: for so many seconds at half load")
     options = parser.parse_args()
     kinds = ["sqlite", "postgresql"] if options.store == "both" else [options.store]
     for kind in kinds:
+        if options.soak:
+            soak(kind, options.soak)
+            continue
         for processes in options.processes:
             measure(kind, processes, options.seconds)
 

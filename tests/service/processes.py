@@ -62,6 +62,12 @@ class Process:
                 assert time.monotonic() < until, self.printed()
                 time.sleep(0.02)
 
+    def memory(self) -> float:
+        """Return how many megabytes it has in memory."""
+        said = Path(f"/proc/{self._process.pid}/status").read_text()
+        (line,) = [line for line in said.splitlines() if line.startswith("VmRSS:")]
+        return int(line.split()[1]) / 1000
+
     def kill(self) -> None:
         """End it at once, with all its processes."""
         os.killpg(self._process.pid, signal.SIGKILL)
