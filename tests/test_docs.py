@@ -1,6 +1,7 @@
 """Every Python block and command in the documents runs, and every link leads somewhere."""
 
 import re
+import runpy
 import shlex
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,21 @@ def test_the_code_of_a_page_runs(
 def test_links_to_files_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+def test_a_link_of_the_site_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    broken = runpy.run_path(str(ROOT / "docs" / "links.py"))["broken"]
+    (tmp_path / "other.html").write_text('<h1 id="there">Other</h1><a href="#there">up</a>')
+    links = [
+        "other.html",
+        "other.html#there",
+        "https://example.org/#x",
+        "other.html#gone",
+        "no.html",
+    ]
+    page = "".join(f'<a href="{link}">to</a>' for link in links)
+    (tmp_path / "index.html").write_text(page)
+    assert broken(tmp_path) == ["index.html: other.html#gone", "index.html: no.html"]
 
 
 COMMANDS = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
