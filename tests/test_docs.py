@@ -40,6 +40,21 @@ def test_links_to_files_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+def test_every_command_that_a_page_names_is_there() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    known = {command.name or command.callback.__name__ for command in app.registered_commands}
+    known |= {group.name for group in app.registered_groups}
+    for page in PAGES:
+        text = page.read_text()
+        assert set(re.findall(r"`make ([a-z]+)`", text)) <= targets, page.name
+        assert set(re.findall(r"`projbandits ([a-z]+)", text)) <= known, page.name
+        for module in re.findall(r"`python\s-m\s((?:benchmarks|tests)\.\w+)", text):
+            path = ROOT.joinpath(*module.split("."))
+            assert path.with_suffix(".py").exists() or path.is_dir(), module
+        for script in re.findall(r"python (examples/\w+\.py)", text):
+            assert (ROOT / script).exists(), script
+
+
 def test_a_link_of_the_site_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     broken = runpy.run_path(str(ROOT / "docs" / "links.py"))["broken"]
     (tmp_path / "other.html").write_text('<h1 id="there">Other</h1><a href="#there">up</a>')
