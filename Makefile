@@ -63,8 +63,10 @@ dist: setup
 
 release: dist
 	$(PYTHON) -m venv --clear $(RELEASE)
-	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[wine,store]"
 	rm -rf build/release && mkdir -p build/release
+	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd build/release && ../../$(RELEASE)/bin/python ../../tests/extras.py
+	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[wine,store]"
 	cd build/release && ../../$(RELEASE)/bin/python ../../tests/installed.py
 
 oldest:

@@ -1,12 +1,14 @@
 """Every Python block and command in the documents runs, and every link leads somewhere."""
 
 import re
+import runpy
 import shlex
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import pytest
+import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -37,6 +39,35 @@ def test_the_code_of_a_page_runs(
 def test_links_to_files_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+def test_every_command_that_a_page_names_is_there() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    known = {*typer.main.get_command(app).commands}  # type: ignore[attr-defined]
+    for page in PAGES:
+        text = page.read_text()
+        assert set(re.findall(r"`make ([a-z]+)`", text)) <= targets, page.name
+        assert set(re.findall(r"`projbandits ([a-z]+)", text)) <= known, page.name
+        for module in re.findall(r"`python\s-m\s((?:benchmarks|tests)\.\w+)", text):
+            path = ROOT.joinpath(*module.split("."))
+            assert path.with_suffix(".py").exists() or path.is_dir(), module
+        for script in re.findall(r"python (examples/\w+\.py)", text):
+            assert (ROOT / script).exists(), script
+
+
+def test_a_link_of_the_site_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    broken = runpy.run_path(str(ROOT / "docs" / "links.py"))["broken"]
+    (tmp_path / "other.html").write_text('<h1 id="there">Other</h1><a href="#there">up</a>')
+    links = [
+        "other.html",
+        "other.html#there",
+        "https://example.org/#x",
+        "other.html#gone",
+        "no.html",
+    ]
+    page = "".join(f'<a href="{link}">to</a>' for link in links)
+    (tmp_path / "index.html").write_text(page)
+    assert broken(tmp_path) == ["index.html: other.html#gone", "index.html: no.html"]
 
 
 COMMANDS = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -19,6 +19,7 @@ TESTS = [
         "simulation/test_compiled",
         "test_specs",
         "test_package",
+        "test_reference",
     )
 ]
 
@@ -48,6 +49,12 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '    "LinearStrategy",\n', '    "ExploreThenCommit",\n    "LinearStrategy",\n'
     )
     (folder / "__init__.py").write_text(listed)
+    reference = copy / "docs" / "reference" / "index.md"
+    assert f"`{reference.relative_to(copy)}`" in PAGE
+    reference.parent.mkdir(parents=True)
+    names = (ROOT / reference.relative_to(copy)).read_text()
+    names = names.replace("   ProjectedTS\n", "   ProjectedTS\n   ExploreThenCommit\n")
+    reference.write_text(names)
     return copy
 
 
@@ -81,4 +88,7 @@ def test_every_check_passes_with_the_strategy_of_the_page(tree: Path, command: l
             "test_no_part_of_a_strategy_can_be_changed_unseen",
             "test_every_public_strategy_and_problem_has_a_name_and_nothing_else_has",
             "test_a_name_is_documented_with_all_that_it_has",
+            "test_a_public_name_has_its_parameters_and_an_example",
+            "test_a_strategy_states_its_rule_and_where_it_is_from",
+            "test_the_reference_has_every_public_name_and_nothing_else",
         }

@@ -45,9 +45,9 @@ def open_store_at(url: str, name: str | None = None) -> SqlStore:
 
 def _database(url: str) -> Database:
     """Return a database, without making a new file of a mistyped name."""
-    from projbandits.ledger.connecting import Database
+    from projbandits.deciding.stores import database_part
 
-    database = Database(url)
+    database: Database = database_part("connecting").Database(url)
     if database.sqlite and database.file() is None:
         raise ValueError(f"--store must name a file that is there, got {database.shown}")
     return database
@@ -139,9 +139,9 @@ def check(name: Name, store: Url, json: Json = False) -> None:
 @ledger_app.command("migrate")
 def migrate(store: Url) -> None:
     """Bring the tables of a store to this version of the library, in one transaction."""
+    database = _database(store)
     from projbandits.ledger.schema import migrate as bring
 
-    database = _database(store)
     before, after = bring(database)
     done = "is up to date" if before == after else f"was brought from layout {before}"
     typer.echo(f"{database.shown} {done}: layout {after}", err=True)

@@ -19,17 +19,20 @@ def open_store(store: Any) -> Store:
             "store must be a URL such as 'sqlite:///films.db' or 'postgresql://host/database', or "
             f"a store, got {short(store)}"
         )
+    found: Store = database_part("sql").open_store(store)
+    return found
+
+
+def database_part(name: str) -> Any:
+    """Return a module of the ledger that needs a database's packages, or say what brings them."""
     try:
-        sql = importlib.import_module("projbandits.ledger.sql")
+        return importlib.import_module(f"projbandits.ledger.{name}")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] == "projbandits":
             raise
         raise ModuleNotFoundError(
-            f"store={store!r} needs the package {error.name!r}: pip install 'projbandits[store]'",
-            name=error.name,
+            f"a store needs the package {error.name!r}: pip install 'projbandits[store]'"
         ) from error
-    found: Store = sql.open_store(store)
-    return found
 
 
 def named_ledger(store: Any, name: Any, first: Opened | None) -> Ledger:
