@@ -41,16 +41,20 @@ def timed(
                 problem, strategy, trials=played, horizon=horizon, checkpoints=steps, **size
             )
             spent = time.process_time() - start
-            seconds[family_of(strategy)] += spent * trials * experiment.seeds / played
+            seconds[_family(strategy)] += spent * trials * experiment.seeds / played
             regrets[repr(strategy)] = float(result.regret[0, :, -1].mean())
     return seconds, regrets
+
+
+def _family(strategy: pb.Strategy) -> str:
+    return family_of(strategy) if hasattr(strategy, "alpha") else type(strategy).__name__
 
 
 def best(experiment: Experiment, regrets: dict[str, float]) -> tuple[pb.Strategy, ...]:
     """Return the strategy of each family that had the least regret in a sweep."""
     chosen: dict[str, pb.Strategy] = {}
     for strategy in experiment.strategies:
-        family = family_of(strategy)
+        family = _family(strategy)
         if regrets[repr(strategy)] < regrets[repr(chosen.get(family, strategy))] + 1e-9:
             chosen[family] = strategy
     return tuple(chosen.values())
