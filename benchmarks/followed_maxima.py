@@ -35,8 +35,8 @@ def _play(following, anew, whole, theta, rng, rows, short):  # type: ignore[no-u
         anew.told[0] = np.inf
         _choose(t, anew, rng, y)
         radius = following.parameters[t - 1]
-        one = score(following.inverse, following.aim, radius, x, v)[0]
-        other = score(following.inverse, following.aim, radius, y, v)[0]
+        one = score(x.size, following.inverse, following.aim, radius, x, v)[0]
+        other = score(x.size, following.inverse, following.aim, radius, y, v)[0]
         short[t - 1] = (other - one) / abs(other) if other != 0.0 else 0.0
         observed = 0.5 * rng.standard_normal()
         for a in range(x.size):
