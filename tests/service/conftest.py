@@ -14,6 +14,7 @@ from fastapi import FastAPI
 
 from projbandits.service import tokens
 from projbandits.service.calls import Limits
+from projbandits.service.headers import BoundedHeaders
 from projbandits.service.hub import Hub
 from projbandits.service.web import make_app
 
@@ -94,7 +95,9 @@ def bearer(text: str) -> dict[str, str]:
 @contextmanager
 def serving(app: FastAPI) -> Iterator[str]:
     """Serve in a thread of this process, and give the address."""
-    config = uvicorn.Config(app, port=0, log_level="critical", timeout_graceful_shutdown=2)
+    config = uvicorn.Config(
+        app, port=0, log_level="critical", timeout_graceful_shutdown=2, http=BoundedHeaders
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -17,7 +17,7 @@ from projbandits.ledger.failures import Unavailable
 from projbandits.ledger.forking import renewed
 from projbandits.ledger.gate import Gate
 from projbandits.ledger.protocol import Damaged
-from projbandits.ledger.statements import command
+from projbandits.ledger.statements import command, unread
 
 Answer = TypeVar("Answer")
 
@@ -120,12 +120,22 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """Give a connection in a transaction, which is committed at the end or undone."""
-        with self.reading() as connection:
+        with self.appending() as (connection, _):
+            yield connection
+
+    @contextmanager
+    def appending(self) -> Iterator[tuple[sa.Connection, Callable[[], None]]]:
+        """Give what `writing` does, and what is called when nothing more will be read.
+
+        From then on nothing is waited for until everything is committed, in one round trip.
+        """
+        with self.reading() as connection, ExitStack() as last:
             if self.sqlite:
                 self._check_file()
             # SQLite would find the file locked if a transaction began by reading, and then wrote.
             command(connection, "BEGIN IMMEDIATE" if self.sqlite else "BEGIN")
-            yield connection  # an error closes the connection, which undoes it
+            # An error closes the connection, which undoes the transaction.
+            yield connection, lambda: last.enter_context(unread(connection))
             command(connection, "COMMIT")
 
     @contextmanager

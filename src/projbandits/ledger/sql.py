@@ -177,7 +177,7 @@ class SqlStore:
         """Run the transaction; `before` is what the last attempt wrote, and gets what this does."""
         # Of several openings of one ledger the first, the one that `_commit` tells of it.
         ledgers = {work.ledger.number: work.ledger for work in reversed(works)}
-        with self.database.writing() as connection:
+        with self.database.appending() as (connection, all_read):
             heads = {n: self._locked(connection, ledgers[n]) for n in sorted(ledgers)}
             if any(appending.is_there(connection, n, before[n]) for n in before):
                 return before
@@ -187,6 +187,7 @@ class SqlStore:
                 written[number] = self._prepared(connection, ledgers[number], head, mine)
             before.clear()
             before.update(written)
+            all_read()
             for number in heads:
                 appending.write(connection, number, written[number])
         return written

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import sqlalchemy as sa
@@ -75,6 +76,12 @@ def command(connection: sa.Connection, text: str) -> None:
     cursor = _driver(connection).cursor()
     cursor.execute(text)
     cursor.close()
+
+
+def unread(connection: sa.Connection) -> AbstractContextManager[Any]:
+    """Send statements to a server without waiting for each; their errors come at the end."""
+    pipeline = getattr(_driver(connection), "pipeline", None)
+    return nullcontext() if pipeline is None else pipeline()
 
 
 def _driver(connection: sa.Connection) -> Any:

@@ -18,6 +18,7 @@ from fastapi import FastAPI
 from projbandits._checks import did_you_mean, short
 from projbandits.service import tokens
 from projbandits.service.calls import Limits
+from projbandits.service.headers import BoundedHeaders
 from projbandits.service.hub import Hub, declaration
 from projbandits.service.web import make_app
 
@@ -153,6 +154,7 @@ def serve(settings: Settings) -> None:
         "server_header": False,
         "date_header": False,
         "timeout_keep_alive": 60,
+        "http": BoundedHeaders,
         "timeout_graceful_shutdown": GRACE,
         "ssl_certfile": settings.certificate,
         "ssl_keyfile": settings.key,

@@ -1,0 +1,58 @@
+"""Headers must come within a time and a size: uvicorn itself waits for them for ever."""
+
+from __future__ import annotations
+
+import asyncio
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+
+class BoundedHeaders(HttpToolsProtocol):
+    """A connection that is closed when the headers of a request take too long, or are too large.
+
+    Only a request whose headers do not come in one piece costs a timer.
+    """
+
+    seconds = 10.0
+    most_bytes = 65_536
+
+    _late: asyncio.TimerHandle | None = None
+    _within = False
+    _bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first request, but not for ever."""
+        super().connection_made(transport)
+        self._late = self.loop.call_later(self.seconds, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has come."""
+        super().data_received(data)
+        if not self._within:
+            return
+        self._bytes += len(data)
+        if self._bytes > self.most_bytes:
+            self.transport.close()
+        elif self._late is None:
+            self._late = self.loop.call_later(self.seconds, self.transport.close)
+
+    def on_message_begin(self) -> None:
+        """Begin to read headers."""
+        super().on_message_begin()
+        self._within, self._bytes = True, 0
+
+    def on_headers_complete(self) -> None:
+        """Wait for the body, which has a time of its own."""
+        self._within = False
+        self._cancel()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._cancel()
+        super().connection_lost(exc)
+
+    def _cancel(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
