@@ -72,16 +72,41 @@ def test_intervals_know_of_the_weights_that_did_not_occur() -> None:
             assert replay.variances[t, column] == pytest.approx(second - first**2, rel=1e-6)
 
 
+def rarely(seed: int, steps: int) -> pd.DataFrame:
+    """The log of a decider that soon keeps to one arm."""
+    rng = np.random.default_rng(seed + 1000)
+    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=seed, log=True)
+    for _ in range(steps):
+        decision = decider.ask(FIXED)
+        decider.tell(decision.id, float(decision.arm @ [1.0, 0.5, 2.0] + rng.normal()))
+    return decider.log()
+
+
+def test_normalised_and_cut_weights_know_of_those_that_did_not_occur_too() -> None:
+    """The spread in the log, or that which the logged probabilities imply, if it is larger."""
+    larger, logs = 0, [rarely(0, 30), rarely(1, 30), logged(2, steps=30), logged(3, steps=30)]
+    for log in logs:
+        replay = pb.replay(log, pb.GENTRY(alpha=4.0), value="return", clip=1.5)
+        found, w, r = replay.estimates(), replay.ratios, replay.rewards
+        value, cut = (w @ r) / w.sum(), np.minimum(w, 1.5) * r
+        terms = {
+            "arm by arm, self-normalised": (w * (r - value) / w.mean(), 0.0),
+            "arm by arm, clipped": (cut, abs((w * r).mean() - cut.mean())),
+        }
+        implied = replay.ratio_variances[:, 0].sum()
+        for name, (each, more) in terms.items():
+            larger += implied > 30 * each.var()
+            half = stats.norm.ppf(0.975) / 30 * np.sqrt(max(30 * each.var(), implied)) + more
+            high, at = found.loc[name, ["high", "value"]]
+            assert high - at == pytest.approx(half), name
+    assert 0 < larger < 8
+
+
 def test_intervals_hold_where_exploring_is_rare() -> None:
     """Forty logs; at the 95 % level at least 33: fewer have a chance of 1 in 1,000."""
     hits = {"linear weights": 0, "linear weights, doubly robust": 0, "model": 0}
     for seed in range(40):
-        rng = np.random.default_rng(seed + 1000)
-        decider = pb.Decider(pb.GENTRY(), subspace=U, seed=seed, log=True)
-        for _ in range(80):
-            decision = decider.ask(FIXED)
-            decider.tell(decision.id, float(decision.arm @ [1.0, 0.5, 2.0] + rng.normal()))
-        replay = pb.replay(decider.log(), pb.GENTRY())
+        replay = pb.replay(rarely(seed, 80), pb.GENTRY())
         truth = float((replay.features @ [1.0, 0.5, 2.0]).mean())
         for name, row in estimates(replay).items():
             hits[name] += row["low"] <= truth <= row["high"]
