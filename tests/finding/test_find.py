@@ -49,6 +49,17 @@ def test_a_category_may_first_appear_in_a_later_piece() -> None:
     )
 
 
+def test_items_without_labels_come_in_pieces_too() -> None:
+    X, z, _ = side(100, 1)
+    Y, _, _ = side(500, 2)
+    whole = pb.find_subspace(attributes=(X, z), items=Y, leave_out=2)
+    for pieces in (iter([Y[:200], Y[200:]]), [pd.DataFrame(Y[:200]), Y[200:]]):
+        again = pb.find_subspace(attributes=(X, z), items=pieces, leave_out=2)
+        np.testing.assert_allclose(again.subspace.matrix, whole.subspace.matrix, atol=1e-8)
+    rows = pb.find_subspace(attributes=(X, z), items=Y.tolist(), leave_out=2)
+    np.testing.assert_allclose(rows.subspace.matrix, whole.subspace.matrix, atol=1e-8)
+
+
 def test_more_leaves_what_was_there_as_it_was() -> None:
     X, z, _ = side(100, 1)
     first = pb.SideInformation().update(attributes=(X[:60], z[:60]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -161,7 +161,7 @@ def find_subspace(
         out is the span of cov(x, z), so that no linear predictor of z from kept features beats a
         constant. Whole numbers are numbers; pass text for categories.
     items : array or DataFrame, optional
-        With attributes: further items, whose attributes are not known.
+        With attributes: further items, whose attributes are not known; also an iterable of such.
     pairs : (X1, X2), optional
         Twins, row by row, that differ only in what must not count.
     groups : (X, returns, group), optional
@@ -199,9 +199,19 @@ def find_subspace(
             _parts(kind, value)
         for piece in [value] if whole else value:
             side = side.update(**{kind: piece})
-    if items is not None or side.kind is None:
-        side = side.update(items=items)
+    if items is None and side.kind is None:
+        side.update()
+    for piece in () if items is None else _item_pieces(items):
+        side = side.update(items=piece)
     return side.find(leave_out=leave_out, shrink=shrink, seed=seed)
+
+
+def _item_pieces(items: Any) -> Iterable[Any]:
+    """Return items without labels piece by piece; a list may be one piece, or a list of them."""
+    if isinstance(items, Iterator):
+        return items
+    listed = isinstance(items, list | tuple) and len(items) > 0
+    return items if listed and (is_table(items[0]) or np.ndim(items[0]) == 2) else [items]
 
 
 def _parts(kind: str, value: Any) -> tuple[Any, ...]:
