@@ -45,7 +45,7 @@ def struck(call: Callable[[], Any], line: int) -> bool:
 @pytest.mark.parametrize("log", [False, True])
 def test_whatever_is_interrupted_and_done_again_counts_once(log: bool) -> None:
     rng = np.random.default_rng(0)
-    for line in range(1, 500):
+    for line in range(1, 1000):
         decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=log)
         X, told = rng.normal(size=(4, 3)), 0.5
         decider.tell(decider.ask(X, id="before"), 0.25)
