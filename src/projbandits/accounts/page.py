@@ -127,10 +127,13 @@ def _strength(audit: Audit) -> str:
         table = audit.exposure.table
         reach = ((table["high"] - table["low"]) / 2)[table["z"].notna()]
         if len(reach):
+            ends = dict.fromkeys(f"{100 * end:.1f}" for end in (reach.min(), reach.max()))
             lines.append(
-                f"Shares of groups among the best guesses are known to {100 * reach.min():.1f} to "
-                f"{100 * reach.max():.1f} points (95 %)."
+                f"Shares of groups among the best guesses are known up to {' to '.join(ends)} "
+                "points (95 %)."
             )
+        else:
+            lines.append("Too few items were chosen to compare the shares of groups.")
     return bullets(escape(line) for line in lines)
 
 
