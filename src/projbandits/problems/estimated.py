@@ -21,7 +21,7 @@ class EstimatedSubspace:
 
     Parameters
     ----------
-    problem, side, size, noise, items
+    problem, side, size, noise, items, shrink
         Those of `estimated_subspace`, which checks them.
 
     Examples
