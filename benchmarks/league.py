@@ -237,7 +237,7 @@ def write(out: Path, share: float, kept: Kept) -> None:
         overview(results),
         _wrapped(
             "In the tables below, means come with 95 % intervals, and so do the differences to "
-            "GENTRY, which are paired by trial. The time is that of one step on one core; on "
+            "GENTRY, which are paired by trial. The time is the processor time of one step; on "
             "finitely many arms without arm effects, GENTRY, CURSE, REGRET, UE and ProjectedUE "
             "skip steps (the event engine). Strategies with parameters other than their defaults "
             "come last, for comparison."

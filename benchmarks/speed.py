@@ -1,7 +1,8 @@
 """Speed: `make bench` prints trial-steps per second beside its peers, and how the cost grows.
 
 Everything is measured in one run on one machine; the ratios are what counts. Kernels are compiled
-before the clock starts.
+before the clock starts. On a machine that does other work too, `--busy` counts the processor time
+of one thread instead of the time that passes. `--only` runs a part.
 """
 
 from __future__ import annotations
@@ -24,15 +25,23 @@ from benchmarks import online, peers
 from projbandits import plots
 
 A, C = pb.problems.random_arms(), pb.problems.entropy_ball()
+PARTS = ("rates", "growth", "rest")
+
+
+class Watch:
+    """Which time is counted, and over how many threads; `main` decides."""
+
+    clock: Callable[[], float] = time.perf_counter
+    threads: int | None = None
 
 
 def seconds(call: Callable[[], Any], repeat: int = 3) -> float:
-    """Return the best of some wall times."""
+    """Return the best of some times."""
     best = float("inf")
     for _ in range(repeat):
-        start = time.perf_counter()
+        start = Watch.clock()
         call()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, Watch.clock() - start)
     return best
 
 
@@ -48,7 +57,8 @@ def simulated(
     """Return the seconds that a simulation takes once its kernels are compiled."""
 
     def run(n: int, h: int) -> None:
-        executor = None if threads is None else ThreadPoolExecutor(threads)
+        workers = threads or Watch.threads
+        executor = None if workers is None else ThreadPoolExecutor(workers)
         pb.simulate(
             problem,
             strategy,
@@ -77,9 +87,9 @@ def compared() -> dict[str, float]:
         ("Vowpal Wabbit cb_explore_adf", peers.vowpal_wabbit, 300),
     ):
         peer(5)
-        start = time.perf_counter()
+        start = Watch.clock()
         done = peer(steps)
-        rates[name] = done / (time.perf_counter() - start)
+        rates[name] = done / (Watch.clock() - start)
     ours = {
         "GENTRY, setting a, events": (A, pb.GENTRY(), 2000, 10_000, "events"),
         "GENTRY, setting a, compiled": (A, pb.GENTRY(), 400, 10_000, "compiled"),
@@ -98,7 +108,10 @@ def compared() -> dict[str, float]:
     for name, rate in rates.items():
         ratios = "".join(f"{rate / rates[peer]:>11,.1f}" for peer in peer_names)
         print(f"{name:34}{rate:>15,.0f}{'':12}{ratios}")
-    print()
+    by_steps = rates["UE, setting a, events"] / rates["UE, setting a, compiled"]
+    farther = rates["UE, setting a, events"] / rates["UE, setting a, events, 10^8 steps"] * 1e4
+    print(f"\nUE by events is {by_steps:.1f} times as fast as step by step")
+    print(f"10^8 steps of UE cost {farther:.1f} times what 10^4 do\n")
     return rates
 
 
@@ -110,7 +123,6 @@ def grown(strategy: Any, d: int = 10, arms: int = 200) -> float:
 
 def growth(out: Path) -> None:
     """Print and draw how the cost of a trial of setting a grows with each of its sizes."""
-    figure, axes = plt.subplots(1, 5, figsize=(12, 3), layout="constrained", dpi=150, sharey=True)
     horizons = [10**i for i in range(3, 10)]
     sizes: dict[str, list[tuple[int, float]]] = {
         "horizon, GENTRY, events": [
@@ -123,11 +135,15 @@ def growth(out: Path) -> None:
         "trials, GENTRY, events": [
             (n, simulated(A, pb.GENTRY(), n, 10_000, "events") / n) for n in (100, 1000, 4000)
         ],
-        "threads, UE, compiled": [
-            (n, simulated(A, pb.UE(), 200, 10_000, "compiled", threads=n) / 200) for n in (1, 2)
-        ],
     }
-    places = dict(zip(dict.fromkeys(name.split(",")[0] for name in sizes), axes, strict=True))
+    if Watch.threads is None:  # of processor time, two threads take as much as one
+        sizes["threads, UE, compiled"] = [
+            (n, simulated(A, pb.UE(), 200, 10_000, "compiled", threads=n) / 200) for n in (1, 2)
+        ]
+    kinds = list(dict.fromkeys(name.split(",")[0] for name in sizes))
+    size_of_page: dict[str, Any] = {"figsize": (2.4 * len(kinds), 3), "layout": "constrained"}
+    figure, axes = plt.subplots(1, len(kinds), **size_of_page, dpi=150, sharey=True)
+    places = dict(zip(kinds, axes, strict=True))
     for name, points in sizes.items():
         print(f"milliseconds a trial against {name}:")
         print("  " + "  ".join(f"{size:,}: {1e3 * cost:.3g}" for size, cost in points))
@@ -142,9 +158,10 @@ def growth(out: Path) -> None:
     lowest, highest = axes[0].get_ylim()
     axes[0].set_ylim(lowest, 10 * highest)  # room for the legends
     first = dict(sizes["horizon, GENTRY, events"])
-    one, two = (cost for _, cost in sizes["threads, UE, compiled"])
     print(f"\n10^9 steps cost {first[10**9] / first[10**4]:.2f} times what 10^4 do")
-    print(f"two threads are {one / two:.2f} times as fast as one")
+    if "threads" in places:
+        one, two = (cost for _, cost in sizes["threads, UE, compiled"])
+        print(f"two threads are {one / two:.2f} times as fast as one")
     axes[0].set_ylabel("seconds a trial")
     out.mkdir(parents=True, exist_ok=True)
     figure.savefig(out / "growth.png")
@@ -189,9 +206,19 @@ def main() -> None:
     """Run every measurement."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out"))
+    parser.add_argument("--busy", action="store_true", help="count processor time, on one thread")
+    parser.add_argument("--only", choices=PARTS, help="run only this part")
     options = parser.parse_args()
-    compared()
-    growth(options.out)
+    if options.busy:
+        Watch.clock, Watch.threads = time.process_time, 1
+    parts = PARTS if options.only is None else (options.only,)
+    if "rates" in parts:
+        compared()
+    if "growth" in parts:
+        growth(options.out)
+    if "rest" not in parts:
+        return
+    Watch.clock = time.perf_counter  # of other processes
     memory()
     start_up()
     online.main()

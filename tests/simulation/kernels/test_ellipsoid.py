@@ -5,6 +5,7 @@ import pytest
 
 import projbandits as pb
 from projbandits.arms import ConvexSet
+from projbandits.simulation import compiled
 from projbandits.simulation.arrays import ConvexWorld
 from projbandits.simulation.kernels.convex_loop import convex_view
 from projbandits.simulation.kernels.ellipsoid import CALM, LOOPS
@@ -44,6 +45,23 @@ def test_the_compiled_search_ends_where_repeated_support_points_do(kind: str, d:
         assert one == pytest.approx(other, rel=1e-9, abs=1e-12)
         # Some maxima are so flat that a height known to 1e-10 leaves the place open to 2e-4.
         np.testing.assert_allclose(x, expected, atol=1e-3 * region.longest)
+
+
+def test_the_kernel_for_four_dimensions_plays_as_the_one_for_any_number() -> None:
+    world, strategy = pb.problems.entropy_ball().world(np.random.default_rng(3)), pb.UE(alpha=0.05)
+    rule = compiled.rule_of(strategy, world, 300)
+    assert rule is not None
+    tallies = []
+    for fixed in ((0,) * 4, ()):
+        view, *rest = compiled._convex(world, strategy, rule)
+        assert len(view.region.fixed) == 4
+        view = view._replace(region=view.region._replace(fixed=fixed))
+        rngs = np.random.default_rng(1), np.random.default_rng(2)
+        tallies.append(begin_tally(np.arange(1, 301), 1))
+        truth = compiled._convex_world(world)
+        LOOPS["optimistic"]["convex"](view, *rest, tallies[-1], truth, *rngs, 300, flag())
+    assert np.array_equal(tallies[0].out, tallies[1].out)
+    assert tallies[0].out[0, -1] > 0
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.3])
