@@ -163,8 +163,8 @@ class Quick:
         if not (usual and small and b"authorization" in headers):
             return await self._app(scope, receive, send)
         scope["path_params"] = {"name": name}
-        response = await self._response(QUICK[what], name, Request(scope, receive))  # type: ignore[arg-type]
-        await response(scope, receive, send)  # type: ignore[arg-type]
+        response = await self._response(QUICK[what], name, Request(scope, receive))
+        await response(scope, receive, send)
         return None
 
     async def _response(self, route: Any, name: str, request: Request) -> Response:
