@@ -73,7 +73,7 @@ def call(
     waiting, taken, open_ = selectors.DefaultSelector(), list[float](), connections
     for i, caller in enumerate(callers):
         waiting.register(caller.socket, selectors.EVENT_READ, i)
-    while open_ or any(caller.busy for caller in callers):
+    while True:
         now = time.perf_counter()
         while due and due[0][0] <= now:
             at, i = heapq.heappop(due)
@@ -86,6 +86,8 @@ def call(
                 callers[i].send()
             if pace:
                 heapq.heappush(due, (at + pace, i))
+        if not open_ and not any(caller.busy for caller in callers):
+            return taken
         for key, _ in waiting.select(max(due[0][0] - now, 0) if due else None):
             caller = callers[key.data]
             took = caller.received()
@@ -97,7 +99,6 @@ def call(
                 caller.send()
             elif not pace:
                 heapq.heappush(due, (time.perf_counter(), key.data))
-    return taken
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 
 from tests.databases import Server
+from tests.faults.described import Sent, request
 from tests.faults.kills import place
 from tests.faults.verdicts import Outcomes, promises
 from tests.service.conftest import FILMS, MAKE, started
@@ -64,6 +65,14 @@ def content(rng: random.Random, what: str) -> bytes:
     return text
 
 
+def _by_hand(rng: random.Random) -> Sent:
+    what = rng.choice(sorted(FIELDS))
+    path = f"{PATH}/{what}" if what else f"/v1/deciders/d{rng.randrange(9)}"
+    kinds = ["application/json", "text/csv", "application/vnd.apache.parquet", "x"]
+    kind = rng.choice(kinds) if what == "items" else "application/json"
+    return Sent("PUT" if what in ("", "items") else "POST", path, content(rng, what), kind)
+
+
 def requests(store: str, tries: int, rng: random.Random, server: Server | None = None) -> Outcomes:
     """Send this many bad requests, and see that every one is answered and none is a fault."""
     found: Outcomes = Counter()
@@ -72,21 +81,22 @@ def requests(store: str, tries: int, rng: random.Random, server: Server | None =
             client = service.client
             client.put(PATH, json=MAKE).raise_for_status()
             client.put(f"{PATH}/items", json=FILMS).raise_for_status()
+            said = client.get("/openapi.json").raise_for_status().json()
             for i in range(tries):
-                what = rng.choice(sorted(FIELDS))
-                path = f"{PATH}/{what}" if what else f"/v1/deciders/d{rng.randrange(9)}"
-                method = "PUT" if what in ("", "items") else "POST"
-                kinds = ["application/json", "text/csv", "application/vnd.apache.parquet", "x"]
-                kind = rng.choice(kinds) if what == "items" else "application/json"
+                sent = request(rng, said) if i % 2 else _by_hand(rng)
                 token = {} if i % 20 else {"authorization": rng.choice(["", "Bearer x", "Basic y"])}
-                headers = {"content-type": kind, **token}
-                body = content(rng, what)
+                headers = {"content-type": sent.kind, **token} if sent.kind else token
+                body = sent.body
                 try:
-                    answer = client.request(method, path, content=body, headers=headers)
+                    answer = client.request(sent.method, sent.path, content=body, headers=headers)
                 except httpx.TransportError:
                     found["NO ANSWER"] += 1
                     continue
                 fault = answer.status_code >= 500
-                found[f"SERVER AT FAULT: {body!r}" if fault else f"{answer.status_code}"] += 1
+                found[
+                    f"SERVER AT FAULT: {sent.method} {sent.path} {body!r}"
+                    if fault
+                    else f"{answer.status_code}"
+                ] += 1
             found += promises(service.hub.store.open("films"))
     return found

@@ -203,7 +203,7 @@ def test_the_description_names_every_route_and_its_page_loads_nothing(films: Ser
 
 
 def test_whatever_is_sent_the_server_is_never_at_fault() -> None:
-    found = requests.requests("sqlite", 300, random.Random(0))
+    found = requests.requests("sqlite", 200, random.Random(0))
     wrong = [what for what in found if any(w.isupper() for w in what.split(":")[0].split())]
     assert not wrong, found
     assert len(found) > 4  # of many kinds
