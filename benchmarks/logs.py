@@ -123,17 +123,19 @@ def replayed(path: Path, **changed: Any) -> dict[str, float]:
 
 
 def _judged(table: Any, executor: Any, **changed: Any) -> dict[str, float]:
-    """Return the first and the median seconds of five replays, and their estimates."""
+    """Return the first and the median seconds of five replays, their work, and the estimates."""
     import projbandits as pb
 
-    seconds = []
+    seconds, work = [], []
     for _ in range(5):
         log = opened(table, **changed)
-        start = time.perf_counter()
+        start, before = time.perf_counter(), time.process_time()
         found = pb.replay(log, policy, value="return", executor=executor).estimates()
         seconds.append(time.perf_counter() - start)
+        work.append(time.process_time() - before)
     values = {str(name): float(value) for name, value in found["value"].items()}
-    return {"seconds": float(np.median(seconds)), "first": seconds[0], **values}
+    times = {"seconds": float(np.median(seconds)), "first": seconds[0], "work": min(work)}
+    return {**times, **values}
 
 
 def _load() -> None:
@@ -182,21 +184,31 @@ def by_obp(path: Path) -> dict[str, float]:
     estimators = obp(path.parent)
     start = time.perf_counter()
     table = _arrays(path)
+    making, before = time.perf_counter(), time.process_time()
     spread = np.ascontiguousarray(np.broadcast_to(PI[None, :, None], (len(table["p"]), ARMS, 1)))
+    making, making_work = time.perf_counter() - making, time.process_time() - before
     given = {
         "reward": table["click"],
         "action": table["item"],
         "pscore": table["p"],
         "action_dist": spread,
     }
-    estimator, alone = estimators.InverseProbabilityWeighting(), []
+    estimator, alone, work = estimators.InverseProbabilityWeighting(), [], []
     for _ in range(5):
-        made = time.perf_counter()
+        made, before = time.perf_counter(), time.process_time()
         value = estimator.estimate_policy_value(**given)
         alone.append(time.perf_counter() - made)
+        work.append(time.process_time() - before)
         if len(alone) == 1:
             whole = time.perf_counter() - start
-    return {"seconds": whole, "alone": float(np.median(alone)), "arm by arm": float(value)}
+    return {
+        "seconds": whole,
+        "alone": float(np.median(alone)),
+        "made": making + float(np.median(alone)),
+        "work": min(work),
+        "made work": making_work + min(work),
+        "arm by arm": float(value),
+    }
 
 
 def obp(folder: Path) -> Any:
@@ -423,7 +435,8 @@ def show_replay(folder: Path, rows: int) -> None:
     print(f"replay, {rows:,} rows, {ARMS} arms; apart from OBP by {away:.1e}")
     for where, mine, other in (
         ("from the file", ours, theirs["seconds"]),
-        ("of arrays at hand", arrays, theirs["alone"]),
+        ("of arrays at hand", arrays, theirs["made"]),
+        ("of arrays at hand, its array of probabilities too", arrays, theirs["alone"]),
     ):
         print(
             f"- {where}: all estimates with intervals {mine['seconds']:.2f} s, "
@@ -431,8 +444,13 @@ def show_replay(folder: Path, rows: int) -> None:
             f"IPW {other:.2f} s, {rows / other / 1e6:.1f} million, {theirs['GB']:.2f} GB: "
             f"{other / mine['seconds']:.1f} times"
         )
+    print(
+        f"- processor time of arrays at hand: {arrays['work']:.3f} s, OBP's "
+        f"{theirs['made work']:.3f} s ({theirs['made work'] / arrays['work']:.1f} times), its call "
+        f"alone {theirs['work']:.3f} s ({theirs['work'] / arrays['work']:.1f} times)"
+    )
     one, two = alone("by_segment", path), alone("on_dask", path)
-    names = [name for name in one if name not in ("seconds", "first", "GB")]
+    names = [name for name in one if name not in ("seconds", "first", "work", "GB")]
     away = max(abs(one[name] - two[name]) for name in names)
     print(
         f"- with a context: {one['seconds']:.2f} s in one process, {two['seconds']:.2f} s on a "
