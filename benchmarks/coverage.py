@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import projbandits as pb
-from projbandits.evaluation.estimates import NAMES
+from projbandits.evaluation.estimates import ESTIMATE_NAMES
 
 ROWS, NOISE, KEPT = 2000, 0.5, 4
 TABLES: dict[str, tuple[float, bool]] = {
@@ -59,7 +59,7 @@ class Shares:
     """How often each interval holds, of those that have one, and of those that are not marked."""
 
     def __init__(self) -> None:
-        self.held: dict[str, list[tuple[bool, bool]]] = {name: [] for name in NAMES}
+        self.held: dict[str, list[tuple[bool, bool]]] = {name: [] for name in ESTIMATE_NAMES}
         self.warned: list[bool] = []
         self.unproven: list[bool] = []
 
@@ -91,8 +91,8 @@ def _share(held: list[tuple[bool, bool]]) -> str:
 
 def show(rows: Iterable[tuple[str, dict[str, Shares]]]) -> None:
     """Print a table."""
-    print(f"| world, log of | what | {' | '.join(NAMES)} | warned | unproven |")
-    print("|---" * (len(NAMES) + 4) + "|")
+    print(f"| world, log of | what | {' | '.join(ESTIMATE_NAMES)} | warned | unproven |")
+    print("|---" * (len(ESTIMATE_NAMES) + 4) + "|")
     for name, shares in rows:
         for what, share in shares.items():
             print(f"| {name} | {what} | {share}", flush=True)

@@ -92,7 +92,7 @@ def write(path: Path, meta: Any, arrays: dict[str, Any], pack: Any = np.savez) -
 def sign(path: Path, body: bytes, version: int = 1) -> None:
     """Write a file of any content, with its checksum."""
     digest = hashlib.sha256(body).hexdigest().encode()
-    path.write_bytes(b"%s%d\n%s\n%s" % (saving.KIND, version, digest, body))
+    path.write_bytes(b"%s%d\n%s\n%s" % (saving.FILE_KIND, version, digest, body))
 
 
 def refused(path: Path) -> bool:

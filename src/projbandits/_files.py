@@ -16,7 +16,9 @@ from typing import Any
 
 UNFINISHED = ".unfinished-"
 """How a file's name begins until it is whole; a killed process may leave one."""
-NAME = re.compile(re.escape(UNFINISHED) + r"(?P<here>[0-9a-f]{8})-(?P<pid>\d+)-[0-9a-f]{8}-(.+)")
+UNFINISHED_NAME = re.compile(
+    re.escape(UNFINISHED) + r"(?P<here>[0-9a-f]{8})-(?P<pid>\d+)-[0-9a-f]{8}-(.+)"
+)
 CHECKSUM = "sha256"
 
 
@@ -61,7 +63,7 @@ def remove_leftovers(folder: Path, name: str | None = None, *, locked: bool = Fa
     that are gone are removed.
     """
     for file in folder.glob(f"{UNFINISHED}*"):
-        match = NAME.fullmatch(file.name)
+        match = UNFINISHED_NAME.fullmatch(file.name)
         if locked or (match and name in (None, match[3]) and _is_gone(match)):
             with suppress(OSError):  # another process may do the same, or it is read-only
                 file.unlink()

@@ -32,7 +32,7 @@ STYLE = """
 """
 """Text and lines take the colours around them, so that it suits any theme, by day and by night."""
 
-MANY = 10
+MANY_ROWS = 10
 """How many rows or names a card shows."""
 
 
@@ -100,5 +100,5 @@ def bar(share: float) -> str:
 def some(names: Iterable[Any]) -> str:
     """Return the first names, and how many more there are."""
     listed = [text(name) for name in names]
-    more = f" and {len(listed) - MANY:,} more" if len(listed) > MANY else ""
-    return ", ".join(listed[:MANY]) + more if listed else "none"
+    more = f" and {len(listed) - MANY_ROWS:,} more" if len(listed) > MANY_ROWS else ""
+    return ", ".join(listed[:MANY_ROWS]) + more if listed else "none"

@@ -25,7 +25,7 @@ HOOK = "__identity__"
 
 It holds for that class alone: a subclass may add attributes, so it needs a method of its own.
 """
-PLAIN = (type(None), type(...), bool, float, complex, str, bytes)
+PLAIN_TYPES = (type(None), type(...), bool, float, complex, str, bytes)
 CONTAINERS = (tuple, list, set, frozenset)
 MEMBERS = (FunctionType, staticmethod, classmethod, property, cached_property)
 CODE = (
@@ -69,7 +69,7 @@ class _Walk:
 
     def digest(self, value: Any) -> bytes:
         kind = type(value)
-        if kind in PLAIN:
+        if kind in PLAIN_TYPES:
             return _hash(kind.__name__, repr(value).encode())
         if kind is int:
             return _hash("int", hex(value).encode())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from projbandits._html import (
-    MANY,
+    MANY_ROWS,
     bar,
     bullets,
     card,
@@ -47,9 +47,9 @@ def subspace(of: Subspace) -> str:
         return card("Subspace", headline, facts({"count": some(kept), "do not": some(rest)}))
     rows = [
         (text(name), bar(share), f"{share:.0%}")
-        for name, share in [*zip(names, shares, strict=True)][:MANY]
+        for name, share in [*zip(names, shares, strict=True)][:MANY_ROWS]
     ]
-    left = f"<p>and {of.ambient - MANY:,} more</p>" if of.ambient > MANY else ""
+    left = f"<p>and {of.ambient - MANY_ROWS:,} more</p>" if of.ambient > MANY_ROWS else ""
     head = ("coordinate", "share that counts", "")
     return card("Subspace", headline, table(head, rows, {2}), left)
 
@@ -92,7 +92,7 @@ def decider(of: Decider) -> str:
     names = feature_names(of.columns or part.names, part.ambient)
     shares = (part.basis**2).sum(axis=1)
     theta, errors = ridge.theta, ridge.noise * np.sqrt(np.diag(ridge.inverse))
-    largest = np.argsort(-np.abs(theta), kind="stable")[:MANY]
+    largest = np.argsort(-np.abs(theta), kind="stable")[:MANY_ROWS]
     rows = [
         (
             text(names[i]),
@@ -104,14 +104,18 @@ def decider(of: Decider) -> str:
         for i in largest
     ]
     head = ("feature", "estimate", "", "size", "counts")
-    title = "" if len(theta) <= MANY else f"<p>the {MANY} largest of {len(theta)} features</p>"
+    title = (
+        ""
+        if len(theta) <= MANY_ROWS
+        else f"<p>the {MANY_ROWS} largest of {len(theta)} features</p>"
+    )
     return card("Decider", headline, facts(known), table(head, rows, {1, 2, 4}), title)
 
 
 def explanation(of: Explanation) -> str:
     """Show the reason, and the chosen arm among those that score highest."""
     frame = of.table
-    order = np.lexsort((-frame["counted"].to_numpy(), ~frame["chosen"].to_numpy()))[:MANY]
+    order = np.lexsort((-frame["counted"].to_numpy(), ~frame["chosen"].to_numpy()))[:MANY_ROWS]
     largest = float(np.abs(frame["counted"]).max()) or 1.0
     rows = [
         (
@@ -123,7 +127,7 @@ def explanation(of: Explanation) -> str:
         )
         for i, (_, row) in zip(order, frame.iloc[order].iterrows(), strict=True)
     ]
-    left = f"<p>and {len(frame) - MANY:,} more</p>" if len(frame) > MANY else ""
+    left = f"<p>and {len(frame) - MANY_ROWS:,} more</p>" if len(frame) > MANY_ROWS else ""
     head = ("arm", "counted", "", "ignored", "probability")
     return card("Explanation", text(of.reason), table(head, rows, {1, 3, 4}), left)
 
@@ -142,7 +146,7 @@ def audit(of: Audit) -> str:
     names = ["attribute", "group", "offered", "best guess", "explored", "chosen"]
     rows = [
         [percent(value) if isinstance(value, float) else text(value) for value in row]
-        for row in of.exposure.table[names].head(MANY).itertuples(index=False)
+        for row in of.exposure.table[names].head(MANY_ROWS).itertuples(index=False)
     ]
     shares = table(names, rows, {2, 3, 4, 5}) if rows else ""
     return card("Audit", f"<b>{text(of.verdict)}</b>", said, asked, shares)
@@ -162,11 +166,11 @@ def result(of: Result) -> str:
             *([f"{row['found_best']:.0%}"] if found else []),
             text(row["engine"]),
         )
-        for label, row in summary.head(MANY).iterrows()
+        for label, row in summary.head(MANY_ROWS).iterrows()
     ]
     head = ("strategy", "regret", "95 %", "", *(["found best"] if found else []), "engine")
     size = f"{of.trials:,} trials of {of.horizon:,} steps, seed {of.seed}"
-    left = f"<p>and {len(summary) - MANY:,} more</p>" if len(summary) > MANY else ""
+    left = f"<p>and {len(summary) - MANY_ROWS:,} more</p>" if len(summary) > MANY_ROWS else ""
     numbers = {1, 2, *([4] if found else [])}
     return card("Result", text(of.problem), f"<p>{size}</p>", table(head, rows, numbers), left)
 
@@ -184,11 +188,11 @@ def features(of: Features) -> str:
         roles += ["context"] if sources & {*of.context} else []
         source = " and ".join(sorted(sources)) or "constant"
         rows.append((text(source), f"{len(names):,}", some(names), ", ".join(roles)))
-    left = f"<p>and {len(rows) - MANY:,} more</p>" if len(rows) > MANY else ""
+    left = f"<p>and {len(rows) - MANY_ROWS:,} more</p>" if len(rows) > MANY_ROWS else ""
     dim = "none" if all("protected" in row[3] for row in rows) else of.subspace.dim
     headline = f"{len(of.names):,} features, of which {dim} count"
     head = ("from", "", "features", "role")
-    return card("Features", headline, table(head, rows[:MANY], {1}), left)
+    return card("Features", headline, table(head, rows[:MANY_ROWS], {1}), left)
 
 
 def feature_names(names: tuple[str, ...] | None, d: int) -> list[str]:

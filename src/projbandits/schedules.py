@@ -15,7 +15,7 @@ Epsilon = Callable[[int], float]
 """The probability of exploring at step t = 1, 2, ..."""
 
 EXPONENTS = {"finite": 1.0, "infinite": 1.0 / 3.0, "smooth": 0.5}
-NAMES = ("auto", *EXPONENTS)
+SCHEDULE_NAMES = ("auto", *EXPONENTS)
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def resolve(schedule: Any, *, alpha: float, k: int, finite: bool) -> Epsilon:
     """
     if callable(schedule):
         return Checked(schedule)
-    one_of("schedule", schedule, NAMES)
+    one_of("schedule", schedule, SCHEDULE_NAMES)
     name = ("finite" if finite else "infinite") if schedule == "auto" else schedule
     return Power(alpha, k, EXPONENTS[name])
 
@@ -132,4 +132,4 @@ def validate(schedule: Any) -> None:
         checked = Checked(schedule)
         checked(1), checked(2)
     else:
-        one_of("schedule", schedule, NAMES)
+        one_of("schedule", schedule, SCHEDULE_NAMES)

@@ -54,9 +54,9 @@ def test_a_log_in_files_is_audited_as_one_in_memory(tmp_path: Path) -> None:
 def test_of_many_decisions_a_sample_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     decider = fooled.honest(pb.GENTRY(), steps=120)
     whole = decider.audit()
-    monkeypatch.setattr("projbandits.accounts.made.LOOKED_AT", 40)
+    monkeypatch.setattr("projbandits.accounts.made.DECIDED_AGAIN", 40)
     monkeypatch.setattr("projbandits.accounts.gathered.LOOKED_AT", 40)
-    monkeypatch.setattr("projbandits.accounts.gathered.WEIGHED", 20)
+    monkeypatch.setattr("projbandits.accounts.gathered.SELECTED_AGAIN", 20)
     some = decider.audit()
     assert 20 < some.about.looked_at < 60
     assert 5 < some.about.decided_again < some.about.looked_at

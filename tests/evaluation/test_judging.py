@@ -13,12 +13,12 @@ from scipy.stats import chi2, norm, t
 import projbandits as pb
 from projbandits.evaluation import estimates
 from projbandits.evaluation import log_pieces as pieces
-from projbandits.evaluation.estimates import NAMES, ON_MODEL
+from projbandits.evaluation.estimates import ESTIMATE_NAMES, ON_MODEL
 from projbandits.evaluation.grouping import FOLDS
 from tests import naive
 from tests.evaluation.tables import ARMS, LOGGED, OTHER, THETA, U, by_segment, log, other, table
 
-BY_ARM = [name for name in NAMES if name.startswith("arm by arm")]
+BY_ARM = [name for name in ESTIMATE_NAMES if name.startswith("arm by arm")]
 
 
 def naive_thetas(X: Any, r: Any) -> list[Any]:
@@ -57,7 +57,10 @@ def test_with_independent_arms_linear_weights_are_those_of_the_arms() -> None:
     rows = table(300)
     arms = pd.DataFrame(np.eye(6), index=ARMS.index)
     found = pb.replay(log(rows, arms=arms), other, value="return").estimates()
-    for linear, by_arm in (("linear weights", "arm by arm"), (NAMES[1], NAMES[5])):
+    for linear, by_arm in (
+        ("linear weights", "arm by arm"),
+        (ESTIMATE_NAMES[1], ESTIMATE_NAMES[5]),
+    ):
         for column in ("value", "low", "high"):
             assert found.loc[linear, column] == pytest.approx(found.loc[by_arm, column], abs=1e-10)
 
@@ -96,7 +99,7 @@ def test_without_the_probabilities_of_all_arms_linear_weights_are_unknown() -> N
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     """A hundred logs; at the 95 % level at least 87: fewer have a chance of 1 in 1,000."""
-    hits, truth = dict.fromkeys(NAMES, 0), float(OTHER @ ARMS.to_numpy() @ THETA)
+    hits, truth = dict.fromkeys(ESTIMATE_NAMES, 0), float(OTHER @ ARMS.to_numpy() @ THETA)
     for seed in range(100):
         judged = pb.replay(log(table(200, seed)), other, value="return", clip=100)
         for name, row in judged.estimates().iterrows():
@@ -109,7 +112,7 @@ def test_arms_with_effects_of_their_own_are_noticed_and_judged_arm_by_arm() -> N
 
     Those that rest on the linear model allow for effects, and are marked where these show.
     """
-    hits, warned, false = dict.fromkeys(NAMES, 0), 0, 0
+    hits, warned, false = dict.fromkeys(ESTIMATE_NAMES, 0), 0, 0
     for seed in range(100):
         effects = 0.8 * np.random.default_rng(seed + 1000).normal(size=6)
         truth = float(OTHER @ (ARMS.to_numpy() @ THETA + effects))
@@ -278,7 +281,7 @@ def test_the_difference_of_two_policies_is_paired() -> None:
     one = pb.replay(given, other, value="return")
     two = pb.replay(given, lambda arms, context: LOGGED, value="return")
     found = one.versus(two)
-    for name in NAMES:
+    for name in ESTIMATE_NAMES:
         expected = one.estimates().loc[name, "value"] - two.estimates().loc[name, "value"]
         assert found.loc[name, "value"] == pytest.approx(expected, abs=1e-10), name
     action = ARMS.index.get_indexer(pd.Index(rows["item"]))

@@ -161,7 +161,7 @@ def test_attributes_that_go_with_nothing_are_found_at_the_level_only(
 def test_a_test_on_some_of_the_rows_has_the_size_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     X, z, _ = side(4000, seed=6)
     every = Labelled.of(X, z).tested(np.random.default_rng(0)).limits
-    monkeypatch.setattr("projbandits.finding.sums.KEPT", 400)
+    monkeypatch.setattr("projbandits.finding.sums.KEPT_ROWS", 400)
     some = Labelled.of(X, z)
     assert len(some.kept.X) == 400
     np.testing.assert_allclose(some.tested(np.random.default_rng(0)).limits, every, rtol=0.15)

@@ -82,7 +82,7 @@ def test_rows_that_are_kept_do_not_depend_on_the_pieces(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("kind", ["attributes", "pairs", "groups"])
 def test_the_angle_covers_the_truth(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # It should hold in 95 % of cases. Fewer than 25 of 30, or 16 of 20, have a chance of 0.3 %.
-    monkeypatch.setattr("projbandits.finding.find.RESAMPLES", 40)
+    monkeypatch.setattr("projbandits.finding.find.SIDE_RESAMPLES", 40)
     covered, (seeds, least) = 0, (20, 16) if kind == "groups" else (30, 25)
     for seed in range(seeds):
         if kind == "attributes":

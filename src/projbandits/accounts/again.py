@@ -16,7 +16,7 @@ from projbandits.deciding.probabilities import probabilities
 from projbandits.ridge import Ridge
 from projbandits.strategies import Choice, State
 
-SURE = 1e6
+SURE_FACTOR = 1e6
 """How much smaller the error of a score becomes than the scores' spread, once sure."""
 
 AT_RANDOM = 0.5
@@ -164,7 +164,7 @@ def sure(case: Case) -> State:
     spread = spread if spread > case.rounding else 1.0
     longest = np.sqrt(max(_longest(case.arms.vectors), _longest(case.others.vectors)))
     noise = max(1.0, getattr(case.grounds.strategy, "noise", None) or 0.0)
-    size = max(SURE * noise * float(longest) / spread, SURE * np.sqrt(ridge.penalty))
+    size = max(SURE_FACTOR * noise * float(longest) / spread, SURE_FACTOR * np.sqrt(ridge.penalty))
     factor = np.zeros((d + 1, d + 1))
     factor[:d, :d] = size * np.eye(d)
     factor[:d, d] = (size + ridge.penalty / size) * theta
@@ -174,7 +174,7 @@ def sure(case: Case) -> State:
 
 def _astray(scores: Array, choice: Choice, rounding: float) -> bool:
     """Tell whether a choice is none of the best guesses."""
-    near = rounding + 2 / SURE * float(np.ptp(scores))
+    near = rounding + 2 / SURE_FACTOR * float(np.ptp(scores))
     return bool(scores[_place(choice)] < scores.max() - near)
 
 

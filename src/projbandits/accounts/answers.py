@@ -9,7 +9,7 @@ import numpy as np
 from projbandits._checks import Array
 from projbandits.statistics import Estimate, normal_quantile
 
-LEVEL = 0.001
+AUDIT_LEVEL = 0.001
 """How often an honest log may look otherwise, for each question, all its tests together."""
 
 CONFIDENCE = 0.95

@@ -12,14 +12,14 @@ from projbandits.accounts.answers import NONE, UNKNOWN, Answer
 from projbandits.accounts.scores import rate
 from projbandits.statistics import Estimate, mean
 
-STILL = 0.5
+SETTLED = 0.5
 """If, once sure, more than this share of the later choices are still made at random among arms
 that are no best guesses, exploring cannot be told from a role."""
 
 BEYOND = 0.002
 """From this share on, at the low end of its interval, settled choices are said to change."""
 
-MANY = 0.05
+MANY_CHANGED = 0.05
 """From this share of changed choices on, a warning says so."""
 
 
@@ -88,7 +88,7 @@ def choices(
     with_scores = sum(one.with_scores for one in weighed)
     if with_scores and scores is not False:
         found = found or scores
-    if not weighed or not varied or (not found and (strayed or wandering > STILL)):
+    if not weighed or not varied or (not found and (strayed or wandering > SETTLED)):
         found = None
     worth = np.array([one.worth if one.changed else 0.0 for one in weighed])
     return Choices(

@@ -18,19 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
-from projbandits.accounts.answers import CONFIDENCE, LEVEL, UNKNOWN, Answer
+from projbandits.accounts.answers import AUDIT_LEVEL, CONFIDENCE, UNKNOWN, Answer
 from projbandits.accounts.segments import ALL, Segments
 from projbandits.statistics import Estimate, normal_quantile
 
 if TYPE_CHECKING:
     import pandas as pd
 
-KINDS = ("best guess", "explored", "chosen")
+CHOICE_KINDS = ("best guess", "explored", "chosen")
 LEAST = 5
 """A group must have this many items in effect on either side, or nothing can be told of it."""
 
 UNCLEAR = 0.05
-"""What noise makes less often than this, but not less often than `LEVEL`, cannot be told."""
+"""What noise makes less often than this, but not less often than `AUDIT_LEVEL`, cannot be told."""
 
 FOLLOWED = 0.1
 """From this R^2 within an offer on, scores are said to follow a protected attribute."""
@@ -225,10 +225,10 @@ def exposure(
             for group, inside in groups:
                 rows.append(_row(exposed, segment, inside, known, who))
                 rows[-1] |= {"attribute": name, "group": group, "segment": segment}
-    shares = ["offered", *KINDS, "difference", "low", "high", "z", "chosen_z"]
+    shares = ["offered", *CHOICE_KINDS, "difference", "low", "high", "z", "chosen_z"]
     table = pd.DataFrame(rows, columns=["attribute", "group", "segment", *shares, "decisions"])
     tested = int(table["z"].notna().sum())
-    critical = normal_quantile(1 - LEVEL / max(tested, 1)) if tested else np.nan
+    critical = normal_quantile(1 - AUDIT_LEVEL / max(tested, 1)) if tested else np.nan
     share, size = UNKNOWN, UNKNOWN
     found: bool | None = None
     if tested:
@@ -250,7 +250,9 @@ def exposure(
 def _row(
     exposed: Exposed, segment: str, inside: NDArray[np.bool_], known: NDArray[np.bool_], who: Who
 ) -> dict[str, float | str]:
-    tilts = {kind: tilt(*exposed.counts(segment, kind), inside, known, who) for kind in KINDS}
+    tilts = {
+        kind: tilt(*exposed.counts(segment, kind), inside, known, who) for kind in CHOICE_KINDS
+    }
     best, every = tilts["best guess"], tilts["chosen"]
     difference, half = best.chosen - best.offered, normal_quantile(CONFIDENCE) * best.error
 
@@ -307,7 +309,9 @@ def followed(sums: Array, names: list[str], items: int) -> pd.DataFrame:
     r, extra, squares, n = sums
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = extra / n
-        half = normal_quantile(1 - LEVEL) * np.sqrt(np.maximum(squares / n - mean**2, 0.0) / n)
+        half = normal_quantile(1 - AUDIT_LEVEL) * np.sqrt(
+            np.maximum(squares / n - mean**2, 0.0) / n
+        )
         columns = {"r2": mean, "low": mean - half, "high": mean + half, "r": r / n}
     table = pd.DataFrame(columns, index=pd.Index(names, name="piece"))
     table.loc[(n < LEAST_DECISIONS) | (items < LEAST_ITEMS)] = np.nan

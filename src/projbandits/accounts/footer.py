@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from typing import Any, BinaryIO
 
-MAGIC = b"PAR1"
+from projbandits._parquet import MAGIC
+
 ROWS, GROUPS, CHUNKS, ABOUT, VALUES, SIZE = 3, 4, 1, 3, 5, 6
 """The numbers of the fields: of a file, a group of rows, a chunk of a column, and its metadata."""
 

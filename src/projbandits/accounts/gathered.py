@@ -9,7 +9,7 @@ import numpy as np
 from projbandits._checks import Array
 from projbandits.accounts.again import Case, Decided, decided
 from projbandits.accounts.exposure import Exposed
-from projbandits.accounts.made import LOOKED_AT, Made
+from projbandits.accounts.made import DECIDED_AGAIN, Made
 from projbandits.accounts.offered_items import Items
 from projbandits.accounts.protected import Protected, along
 from projbandits.accounts.segments import Segments
@@ -17,7 +17,7 @@ from projbandits.arms import FiniteArms
 from projbandits.ledger.fold import Known
 from projbandits.ridge import Ridge
 
-WEIGHED = 1000
+SELECTED_AGAIN = 1000
 """About how many decisions are decided again by `select`."""
 
 TOLD = 4096
@@ -99,8 +99,8 @@ class Gathered:
         # For each piece: the sums of r, of its adjusted square and of the square of that.
         self.followed = np.zeros((4, len(self.pieces)))
         self._rng = np.random.default_rng(0)
-        looked = min(known.state.step - 1, LOOKED_AT)
-        self._weigh = min(1.0, WEIGHED / max(looked, 1))
+        looked = min(known.state.step - 1, DECIDED_AGAIN)
+        self._weigh = min(1.0, SELECTED_AGAIN / max(looked, 1))
         self._middle = known.state.step / 2
 
     def add_all(self, decisions: Iterable[Made]) -> None:

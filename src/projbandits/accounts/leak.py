@@ -29,7 +29,15 @@ import numpy as np
 from scipy.special import stdtrit
 
 from projbandits._checks import Array
-from projbandits.accounts.answers import CONFIDENCE, LEVEL, MATERIAL, NONE, UNKNOWN, Answer, sized
+from projbandits.accounts.answers import (
+    AUDIT_LEVEL,
+    CONFIDENCE,
+    MATERIAL,
+    NONE,
+    UNKNOWN,
+    Answer,
+    sized,
+)
 from projbandits.accounts.protected import Protected, feature_names
 from projbandits.ledger.fold import Known, learns_plainly
 from projbandits.ridge import Ridge
@@ -41,7 +49,7 @@ if TYPE_CHECKING:
 UNTOLD = 0.01
 """If more than this share of what scores rest on cannot be told, nothing is said to be clear."""
 
-LEAST_FREE = 10
+LEAST_SPARE_OUTCOMES = 10
 """With fewer outcomes than this beyond the number of features, nothing can be told."""
 
 DEPENDENT = 1e-9
@@ -146,8 +154,8 @@ def leak(known: Known, log: Ridge, protected: Protected, spread: Array, total: f
     names, basis = _directions(known.subspace, known.columns, protected)
     fit = Fit.of(log)
     free = log.n - fit.root.shape[1]
-    told = np.array([free >= LEAST_FREE and fit.tells(b) for b in basis], dtype=bool)
-    if free >= LEAST_FREE and not told.all():
+    told = np.array([free >= LEAST_SPARE_OUTCOMES and fit.tells(b) for b in basis], dtype=bool)
+    if free >= LEAST_SPARE_OUTCOMES and not told.all():
         # Of a constant beside all levels of a category, say, no column is told, but contrasts are.
         more = _contrasts(fit.told(basis), basis[told])
         named = Subspace(np.eye(log.d), tuple(feature_names(known.columns, log.d)))
@@ -159,7 +167,7 @@ def leak(known: Known, log: Ridge, protected: Protected, spread: Array, total: f
     sigma = abs(float(log.factor[-1, -1])) / np.sqrt(max(free, 1))
     errors = sigma * np.linalg.norm(basis @ fit.root, axis=1)
     count = max(int(told.sum()), 1)
-    critical = float(stdtrit(max(free, 1), 1 - LEVEL / (2 * count)))
+    critical = float(stdtrit(max(free, 1), 1 - AUDIT_LEVEL / (2 * count)))
     half = float(stdtrit(max(free, 1), 0.5 + CONFIDENCE / 2)) * errors
     along = basis @ leaks
     # What rounding can make of the estimates is no leak, however little noise there is.

@@ -18,7 +18,7 @@ from projbandits.ledger.fold import Known
 from projbandits.ledger.protocol import Held, Ledger
 from projbandits.ledger.randomness import Streams
 
-LOOKED_AT = 3000
+DECIDED_AGAIN = 3000
 """Of more decisions than this, about so many are decided again; all are counted."""
 
 
@@ -88,7 +88,7 @@ def made(log: Log, items: Items, by: str | None, *, look: bool = True) -> Iterat
         Whether what they rested on is wanted.
     """
     streams = Streams(log.known.seed)
-    share = LOOKED_AT / max(log.known.state.step - 1, LOOKED_AT) if look else 0.0
+    share = DECIDED_AGAIN / max(log.known.state.step - 1, DECIDED_AGAIN) if look else 0.0
     rng = np.random.default_rng(0)
     number = 0
     for accounts in log.spilled():

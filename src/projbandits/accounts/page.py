@@ -14,7 +14,7 @@ from projbandits._markup import Pictures, bullets, mark, table
 from projbandits._markup import page as whole
 from projbandits._words import interval, number, percent, percents
 from projbandits.accounts import words
-from projbandits.accounts.answers import LEVEL
+from projbandits.accounts.answers import AUDIT_LEVEL
 
 if TYPE_CHECKING:
     from projbandits.accounts.audit import Audit
@@ -114,8 +114,8 @@ def _strength(audit: Audit) -> str:
         f"Scores were computed again at {about.looked_at:,} of {about.decisions:,} decisions, and "
         f"{about.decided_again:,} were decided again by the strategy itself, with the random "
         "numbers of the time.",
-        f"Each question is tested at a level of {100 * LEVEL:g} %, all its directions or groups "
-        "together; intervals have 95 %.",
+        f"Each question is tested at a level of {100 * AUDIT_LEVEL:g} %, all its directions or "
+        "groups together; intervals have 95 %.",
         (
             f"A leak is found in nine of ten such logs from {number(float(told.min()))} to "
             f"{number(float(told.max()))} in a coefficient on, depending on the direction."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projbandits.accounts.answers import CONFIDENCE, LEVEL
+from projbandits.accounts.answers import AUDIT_LEVEL, CONFIDENCE
 from projbandits.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def plain(audit: Audit) -> dict[str, Any]:
         "role": audit.role,
         "verdict": audit.verdict,
         "warnings": audit.warnings,
-        "level": LEVEL,
+        "level": AUDIT_LEVEL,
         "confidence": CONFIDENCE,
         "about": _plain(audit.about._asdict()),
         **{

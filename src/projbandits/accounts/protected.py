@@ -14,11 +14,11 @@ from projbandits._cached import cached_property
 from projbandits._checks import Array
 from projbandits.subspace import Subspace
 
-MOST_LEVELS = 6
+LEVELS_APART = 6
 """A piece with at most so many values has a group for each; others are cut at their terciles."""
 
-LOOKED_AT = 1000
-"""More values than `MOST_LEVELS` are mostly found among so many."""
+LEVELS_LOOKED_AT = 1000
+"""More values than `LEVELS_APART` are mostly found among so many."""
 
 SCORE_ROUNDING = 1e-12
 
@@ -109,9 +109,9 @@ def groups(values: Array, counts: NDArray[np.int64] | None = None) -> list[tuple
     >>> [label for label, _ in groups(np.arange(1950.0, 2020.0))]
     ['up to 1973', '1973 to 1996', 'above 1996']
     """
-    some = np.unique(values[:LOOKED_AT])  # to sort all of them takes time
-    levels = np.unique(values) if len(some) <= MOST_LEVELS else some
-    if len(levels) <= MOST_LEVELS:
+    some = np.unique(values[:LEVELS_LOOKED_AT])  # to sort all of them takes time
+    levels = np.unique(values) if len(some) <= LEVELS_APART else some
+    if len(levels) <= LEVELS_APART:
         pairs = zip(_texts(levels), levels, strict=True)
         return [(label, lambda x, v=v: x == v) for label, v in pairs]
     counts = np.ones(len(values), dtype=np.int64) if counts is None else counts

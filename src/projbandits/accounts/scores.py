@@ -9,7 +9,15 @@ import numpy as np
 from scipy.special import chdtrc
 
 from projbandits._checks import Array
-from projbandits.accounts.answers import CONFIDENCE, LEVEL, MATERIAL, NONE, UNKNOWN, Answer, sized
+from projbandits.accounts.answers import (
+    AUDIT_LEVEL,
+    CONFIDENCE,
+    MATERIAL,
+    NONE,
+    UNKNOWN,
+    Answer,
+    sized,
+)
 from projbandits.accounts.leak import Fit
 from projbandits.ridge import Ridge
 from projbandits.statistics import Estimate, wilson
@@ -66,7 +74,7 @@ def scores(all_of_it: Gathered) -> Scores:
         return Scores(found=share >= MATERIAL, size=size, share=exact, beyond=0.0, **numbers)
     covariance = Q @ (state.ridge.noise**2 * state.ridge.inverse) @ Q
     beyond = by_noise(it.log, it.protected.varied_directions)
-    within = np.isnan(beyond) or beyond > LEVEL
+    within = np.isnan(beyond) or beyond > AUDIT_LEVEL
     size, now = sized(effect, covariance, spread, total, beyond=not within)
     found = None if within or share < MATERIAL else True
     if np.isnan(beyond):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projbandits._words import interval, number, percent, percents
-from projbandits.accounts.choices import MANY
+from projbandits.accounts.choices import MANY_CHANGED
 from projbandits.accounts.exposure import FOLLOWED
 from projbandits.accounts.proxies import PROXY
 from projbandits.accounts.segments import ALL
@@ -273,7 +273,7 @@ def warnings(audit: Audit) -> list[str]:
             "outcomes goes to kept features that go together with it: its scores may rest on it, "
             "which changing arms cannot show"
         )
-    if about.varied and audit.choices.share.low >= MANY:
+    if about.varied and audit.choices.share.low >= MANY_CHANGED:
         said.append(
             f"{percents(audit.choices.share)} of the choices change with the protected part, with "
             "the same scores and random numbers"

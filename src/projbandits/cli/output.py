@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-SHARES = ("found_best", "better")
+PERCENT_COLUMNS = ("found_best", "better")
 """Columns that are shown as percentages."""
 
 
@@ -94,7 +94,7 @@ def _columns(frame: pd.DataFrame) -> dict[str, tuple[list[str], bool]]:
     lows: list[str] = []
     for name, values in frame.items():
         entries = values.tolist()
-        cells = [number(entry, share=name in SHARES) for entry in entries]
+        cells = [number(entry, share=name in PERCENT_COLUMNS) for entry in entries]
         if str(name).endswith("low"):
             lows = cells
         elif str(name).endswith("high"):

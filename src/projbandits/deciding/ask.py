@@ -30,11 +30,11 @@ from projbandits.ledger.happened import Changed, Event, Offered
 from projbandits.ledger.labels import Label
 from projbandits.ledger.protocol import Behind, Exists, Snapshot
 
-KEPT = 100_000
+KEPT_NUMBERS = 100_000
 """Without a log, an offer of more numbers than this is looked at where it is, and not kept."""
 
 
-TOGETHER = 20_000
+DECIDED_TOGETHER = 20_000
 """Among at most this many numbers is decided for several callers together, one after another."""
 
 
@@ -61,7 +61,7 @@ class Ready(NamedTuple):
     @property
     def small(self) -> bool:
         """Whether it takes so little time that others can wait for it."""
-        return bool(self.arms.size * self.arms.d <= TOGETHER)
+        return bool(self.arms.size * self.arms.d <= DECIDED_TOGETHER)
 
 
 class Made(NamedTuple):
@@ -317,7 +317,7 @@ class Asking(Accounted):
         """Return the arms, whether they are kept, and how the ledger refers to them."""
         if not isinstance(offered, offers.Offer):
             return offered, True, numbered(self._ledger, offered)
-        if not self._ledger.whole and offered.vectors.size > KEPT:
+        if not self._ledger.whole and offered.vectors.size > KEPT_NUMBERS:
             return offered, False, NOT_KEPT
         # The same arms as last time have the same D_k, which takes time to find.
         last = self._recent.same(offered)

@@ -21,7 +21,7 @@ from projbandits.deciding.identities import read_labels
 from projbandits.deciding.limits import LARGEST_ENTRY
 from projbandits.subspace import Subspace
 
-MANY = 4096
+MANY_ARMS = 4096
 """From more arms than this, D_k is sought among `SAMPLED` d of them first."""
 
 SAMPLED = 16
@@ -41,9 +41,9 @@ class Offer(FiniteArms):
     """Finitely many arms that were checked already; a view, not a copy.
 
     D_k may be any k independent arms that span all of them (Assumption 1). Where there are more
-    than `MANY` arms it is sought among 16 d of them: evenly spread ones for "pivoted-qr", the first
-    ones for "first". If those have full rank they span what all arms do. Otherwise the arm farthest
-    from their span is added, until none lies outside.
+    than `MANY_ARMS` arms it is sought among 16 d of them: evenly spread ones for "pivoted-qr", the
+    first ones for "first". If those have full rank they span what all arms do. Otherwise the arm
+    farthest from their span is added, until none lies outside.
 
     `labels` are what the arms are called, as the ledger writes it.
     """
@@ -77,7 +77,7 @@ class Offer(FiniteArms):
         return self._rows[method]
 
     def _seek(self, method: str) -> list[int]:
-        if self.size > MANY:
+        if self.size > MANY_ARMS:
             some = np.arange(min(SAMPLED * self.d, self.size))
             if method == "pivoted-qr":
                 some = some * (self.size - 1) // (len(some) - 1)
@@ -97,8 +97,8 @@ class Offer(FiniteArms):
             outside = (turned[len(sizes) :] / scale).T
             far = np.concatenate(
                 [
-                    np.abs(X[start : start + MANY] @ outside).max(axis=1)
-                    for start in range(0, self.size, MANY)
+                    np.abs(X[start : start + MANY_ARMS] @ outside).max(axis=1)
+                    for start in range(0, self.size, MANY_ARMS)
                 ]
             )
             row = int(far.argmax())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import isfinite
 from pathlib import Path
@@ -21,7 +20,7 @@ from projbandits.deciding.soundness import (
     whole,
 )
 from projbandits.ledger import dump
-from projbandits.ledger.codec import EVENT_KINDS, claimed, decode
+from projbandits.ledger.codec import EVENT_KINDS, LENGTH, claimed, decode
 from projbandits.ledger.describing import strategy_of
 from projbandits.ledger.fold import Known, restored
 from projbandits.ledger.happened import OUTCOMES, Changed, Decided, Event, Opened
@@ -30,8 +29,6 @@ from projbandits.ledger.index import REMEMBERED, Fate
 from projbandits.ledger.protocol import Behind, Exists, Held, Snapshot
 from projbandits.ledger.randomness import SESSIONS
 from projbandits.strategies import LinearStrategy
-
-LENGTH = struct.Struct("<I")
 
 
 class Restored(NamedTuple):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from projbandits._version import __version__
 from projbandits.deciding import format1, restoring
 from projbandits.deciding.eligibility import check_suits
 from projbandits.ledger import dump
-from projbandits.ledger.codec import Record
+from projbandits.ledger.codec import LENGTH, Record
 from projbandits.ledger.describing import strategy_fields, strategy_of
 from projbandits.ledger.fold import snapshot
 from projbandits.ledger.randomness import new_session
@@ -31,9 +30,8 @@ if TYPE_CHECKING:
 
     Made = TypeVar("Made", bound=Accounted)
 
-KIND = b"projbandits decider, format "
+FILE_KIND = b"projbandits decider, format "
 FILE_FORMAT = 2
-LENGTH = struct.Struct("<I")
 
 
 def save(decider: Accounted, path: Path) -> None:
@@ -57,7 +55,7 @@ def save(decider: Accounted, path: Path) -> None:
     }
     text = json.dumps(fields).encode()
     with whole_file(path) as part, open(part, "wb+") as file:
-        file.write(b"%s%d\n" % (KIND, FILE_FORMAT))
+        file.write(b"%s%d\n" % (FILE_KIND, FILE_FORMAT))
         place, digest = file.tell(), hashlib.sha256()
         file.write(b"%064d\n" % 0)
         for piece in _pieces(decider, text):
@@ -118,9 +116,9 @@ def _body(path: Path) -> tuple[int, bytes]:
     """Return the format of a file, and what its checksum is of."""
     content = path.read_bytes()
     kind, _, rest = content.partition(b"\n")
-    if not kind.startswith(KIND):
+    if not kind.startswith(FILE_KIND):
         raise ValueError(f"path must be a saved decider, {str(path)!r} is something else")
-    version = kind.removeprefix(KIND).decode(errors="replace")
+    version = kind.removeprefix(FILE_KIND).decode(errors="replace")
     if version not in ("1", str(FILE_FORMAT)):
         raise ValueError(
             f"path must be a decider saved in a format up to {FILE_FORMAT}, {str(path)!r} has "

@@ -24,7 +24,7 @@ from projbandits.ledger.randomness import SESSIONS
 from projbandits.strategies.items import Items
 
 Check = Callable[[Any], bool]
-LONGEST_TEXT = 1000
+LONGEST_FIELD = 1000
 """How many characters an id may have in a file; `X/17` is longer than X."""
 
 
@@ -100,7 +100,7 @@ def _context(value: Any) -> bool:
 
 EVENT_FIELDS: dict[str, Check] = {
     "key": text,
-    "id": lambda value: text(value) and len(value) <= LONGEST_TEXT,
+    "id": lambda value: text(value) and len(value) <= LONGEST_FIELD,
     "time": _time,
     "seed": whole(0, LARGEST_SEED),
     "strategy": or_none(lambda value: isinstance(value, dict)),

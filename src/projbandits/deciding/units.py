@@ -18,7 +18,7 @@ import numpy as np
 from projbandits._checks import Array, outside
 from projbandits.arms import FiniteArms
 
-SMALL = 0.05
+SMALL_RATIO = 0.05
 """In units of the root of the penalty: a column with smaller entries is held back."""
 
 CHANCE = 3
@@ -26,11 +26,11 @@ CHANCE = 3
 product with a viewer's column is small at once for all arms when the viewer's number happens to be.
 """
 
-ROWS = 256
+ROWS_LOOKED_AT = 256
 """How many arms are looked at together."""
 
-REMEDY = "pb.Decider(features=pb.Features(protected=[...]).fit(table))"
-LEVEL = re.compile(r"(.+?)[_=.].+")
+FITTED = "pb.Decider(features=pb.Features(protected=[...]).fit(table))"
+LEVEL_NAME = re.compile(r"(.+?)[_=.].+")
 
 
 class Looked:
@@ -64,7 +64,7 @@ class Looked:
         if columns is None or self._levels:
             return
         # Few arms at a time may seem to have something in common that many have not.
-        self._rows = X if self._rows is None else np.vstack([self._rows, X])[-ROWS:]
+        self._rows = X if self._rows is None else np.vstack([self._rows, X])[-ROWS_LOOKED_AT:]
         self._levels = _warn_of_levels(self._rows, columns)
 
     def _sizes(self, X: Array, columns: Sequence[str] | None, penalty: float) -> None:
@@ -76,7 +76,7 @@ class Looked:
         if self._largest is not None and len(self._largest) == len(sizes):
             sizes = np.maximum(sizes, self._largest)
         self._largest = sizes
-        bound = SMALL * math.sqrt(penalty) * (1.0 if self._looks >= CHANCE else 0.1)
+        bound = SMALL_RATIO * math.sqrt(penalty) * (1.0 if self._looks >= CHANCE else 0.1)
         for j in np.flatnonzero((sizes > 0) & (sizes < bound)).tolist():
             if j in self._small:
                 continue
@@ -85,7 +85,7 @@ class Looked:
                 f"column {name} has entries of about {sizes[j]:.2g}, which a penalty of "
                 f"{penalty:g} holds back: until {penalty / sizes[j] ** 2:.2g} outcomes are known, "
                 "its effect moves into other columns. Give it units in which it is about 1, or let "
-                f"pb.Features do so: {REMEDY}",
+                f"pb.Features do so: {FITTED}",
                 UserWarning,
                 stacklevel=outside(),
             )
@@ -97,7 +97,7 @@ def _warn_of_levels(X: Array, columns: Sequence[str]) -> bool:
     marks = ((X == 0.0) | (X == 1.0)).all(axis=0) & (X == 0.0).any(axis=0)
     found: dict[str, list[int]] = defaultdict(list)
     for j in np.flatnonzero(marks).tolist():
-        match = LEVEL.fullmatch(str(columns[j]))
+        match = LEVEL_NAME.fullmatch(str(columns[j]))
         if match is not None:
             found[match[1]].append(j)
     for prefix, group in found.items():
@@ -110,7 +110,7 @@ def _warn_of_levels(X: Array, columns: Sequence[str]) -> bool:
         warnings.warn(
             f"the columns {names} lack a level of {prefix!r}, and no column is the same for all "
             "arms: what all returns share goes into the other coefficients, whose signs may flip. "
-            f"Add a column of ones, keep all levels, or let pb.Features encode it: {REMEDY}",
+            f"Add a column of ones, keep all levels, or let pb.Features encode it: {FITTED}",
             UserWarning,
             stacklevel=outside(),
         )

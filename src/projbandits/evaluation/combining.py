@@ -12,7 +12,7 @@ from projbandits._checks import Array
 from projbandits.evaluation import estimates as names
 from projbandits.evaluation.estimates import Found, effective
 from projbandits.evaluation.lackoffit import LackOfFit
-from projbandits.evaluation.moments import OUTSIDE, PARTS, SIDES, Moments
+from projbandits.evaluation.moments import MOMENT_PARTS, MOMENT_SIDES, OUT_OF_REACH, Moments
 
 if TYPE_CHECKING:
     from projbandits.evaluation.judging import Judged
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dict[str, Found]:
     """Return the estimates of one policy, or of a difference: of the blocks 0, 1 and 2 = 0 - 1."""
-    k, last, z = len(PARTS), blocks[-1], statistics.normal_quantile(level)
+    k, last, z = len(MOMENT_PARTS), blocks[-1], statistics.normal_quantile(level)
     means = sums.first / sums.n
     spread_ = (sums.second - np.outer(sums.first, means)) / max(sums.n - 1, 1.0) / sums.n
-    sides = dict(zip(SIDES, sums.sides[last], strict=True))
+    sides = dict(zip(MOMENT_SIDES, sums.sides[last], strict=True))
     reached, covered = sides["reached"] / sums.n, sides["covered"] / sums.n
 
     def part(name: str) -> tuple[float, float]:
-        at = last * k + PARTS.index(name)
+        at = last * k + MOMENT_PARTS.index(name)
         return float(means[at]), float(z * np.sqrt(np.maximum(spread_[at, at], 0.0)))
 
     estimates: dict[str, Found] = {}
@@ -60,21 +60,24 @@ def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dic
         estimates[names.PLAIN] = Found(value + lost, half, size, covered, note)
         value, gradient = 0.0, np.zeros(len(means))
         for sign, block in zip((1.0, -1.0), blocks[:2], strict=False):
-            top, weight = block * k + PARTS.index("plain"), block * k + PARTS.index("weight")
+            top, weight = (
+                block * k + MOMENT_PARTS.index("plain"),
+                block * k + MOMENT_PARTS.index("weight"),
+            )
             share = means[top] / means[weight] if means[weight] > 0 else np.nan
             value += sign * share
             gradient[top] += sign / means[weight]
             gradient[weight] -= sign * share / means[weight]
         half = _quadratic(gradient, spread_, z)
         # What is out of reach of both need not cancel here, since each is over its own weights.
-        each = sums.sides[blocks[:2], SIDES.index("covered")] / sums.n
+        each = sums.sides[blocks[:2], MOMENT_SIDES.index("covered")] / sums.n
         if stated and bool((each < 1 - 1e-9).any()):
             value = np.nan
         estimates[names.NORMALISED] = Found(float(value) + lost, half, size, covered, note)
         gradient = np.zeros(len(means))
         for sign, block in zip((1.0, -1.0), blocks[:2], strict=False):
-            gradient[block * k + PARTS.index("clipped")] = sign
-        cut = sums.sides[blocks[:2], SIDES.index("cut")].sum() / sums.n
+            gradient[block * k + MOMENT_PARTS.index("clipped")] = sign
+        cut = sums.sides[blocks[:2], MOMENT_SIDES.index("cut")].sum() / sums.n
         clipped = names.cut(judged.setting.clip, float(cut))
         value = float(gradient[gradient != 0] @ means[gradient != 0])
         half = _quadratic(gradient, spread_, z) + abs(part("plain")[0] - value)
@@ -87,7 +90,7 @@ def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dic
         missed = _missed(judged, sums, last, name, judged._quick)
         if missed is not None:
             estimates[name] = names.with_effects(estimates[name], judged._quick, missed, level)
-    return {name: estimates[name] for name in names.NAMES}
+    return {name: estimates[name] for name in names.ESTIMATE_NAMES}
 
 
 def _missed(
@@ -147,6 +150,7 @@ def _dual(judged: Judged, m: Array) -> tuple[Array | None, int]:
     _, values, rows = np.linalg.svd(judged.factor[:, :d] / scale, full_matrices=False)
     kept = values > 1e-9 * values.max(initial=0.0)
     along = rows[kept] @ (m / scale)
-    if not np.linalg.norm(m / scale - along @ rows[kept]) <= OUTSIDE * np.linalg.norm(m / scale):
+    length = np.linalg.norm(m / scale)
+    if not np.linalg.norm(m / scale - along @ rows[kept]) <= OUT_OF_REACH * length:
         return None, int(kept.sum())
     return (along / values[kept] ** 2) @ rows[kept] / scale, int(kept.sum())

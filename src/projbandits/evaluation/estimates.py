@@ -23,12 +23,12 @@ NORMALISED = "arm by arm, self-normalised"
 CLIPPED = "arm by arm, clipped"
 DOUBLY = "arm by arm, doubly robust"
 MODEL = "model"
-NAMES = (LINEAR, LINEAR_DOUBLY, PLAIN, NORMALISED, CLIPPED, DOUBLY, MODEL)
+ESTIMATE_NAMES = (LINEAR, LINEAR_DOUBLY, PLAIN, NORMALISED, CLIPPED, DOUBLY, MODEL)
 ON_MODEL = (LINEAR, LINEAR_DOUBLY, MODEL)
 """Those that are wrong where returns are not linear in the features."""
 UNPROVEN = 3.0
 """How many times as long as an interval effects that would not show must reach, to be noted."""
-SAME = 1e-6
+SAME_SHARE = 1e-6
 """Weights that differ by less are the same."""
 CLIP = 10.0
 """The largest weight of the clipped estimate, unless another is asked for."""
@@ -157,7 +157,7 @@ def with_effects(found: Found, fit: LackOfFit | None, missed: Array, level: floa
     if fit.effects:
         t = float(stdtrit(fit.between, 0.5 + level / 2))
         longer = float(np.hypot(found.half, t * fit.effects * weight))
-    unseen = normal_quantile(level) * fit.unseen * weight if weight > SAME else 0.0
+    unseen = normal_quantile(level) * fit.unseen * weight if weight > SAME_SHARE else 0.0
     if fit.holds is not False and unseen > UNPROVEN * longer:
         said = f"UNPROVEN: effects of arms up to a size (sd) of {fit.unseen:.2g} would not show"
         if math.isinf(fit.unseen):

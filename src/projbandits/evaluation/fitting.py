@@ -26,7 +26,7 @@ from projbandits.subspace import Subspace
 if TYPE_CHECKING:
     import pandas as pd
 
-BLOCK = 4096
+BLOCK_ROWS = 4096
 """How many rows are folded into a factor at a time; they stay in the cache."""
 
 
@@ -73,8 +73,8 @@ class Fit:
 def fold(factor: Array, columns: Sequence[Array]) -> Array:
     """Return the factor of what a factor stands for and of more rows, given column by column."""
     width, n = len(columns), len(columns[0])
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
+    for start in range(0, n, BLOCK_ROWS):
+        stop = min(start + BLOCK_ROWS, n)
         rows = np.empty((width + stop - start, width), order="F")
         rows[:width] = factor
         for j, column in enumerate(columns):

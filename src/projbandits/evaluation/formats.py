@@ -17,9 +17,9 @@ from projbandits.evaluation.log_schema import SUM, Chunk
 if TYPE_CHECKING:
     import pandas as pd
 
-LINES = 4096
+LINES_AT_ONCE = 4096
 """How many lines are read together."""
-MOST = 1000
+MOST_FEATURES = 1000
 """How many features are found in a file at most; of more, some must be named."""
 
 
@@ -72,10 +72,10 @@ class VowpalRows:
         for row, line in self._lines():
             for action in _actions(line, row):
                 names |= dict.fromkeys(_flat(action))
-            if len(names) > MOST:
+            if len(names) > MOST_FEATURES:
                 raise ValueError(
-                    f"features must be named, the actions up to row {row} have more than {MOST}: "
-                    "pass features=[...]"
+                    f"features must be named, the actions up to row {row} have more than "
+                    f"{MOST_FEATURES}: pass features=[...]"
                 )
         if not names:
             raise ValueError(f"log must have actions with features, {str(self._path)!r} has none")
@@ -100,7 +100,7 @@ class VowpalRows:
     def pieces(self) -> Iterator[ChunkPiece]:
         """Yield some thousand lines at a time."""
         lines = self._lines()
-        while some := list(islice(lines, LINES)):
+        while some := list(islice(lines, LINES_AT_ONCE)):
             yield ChunkPiece(self._chunk(some))
 
     def _chunk(self, lines: list[tuple[int, dict[str, Any]]]) -> Chunk:

@@ -23,7 +23,7 @@ from projbandits.evaluation.combining import found
 from projbandits.evaluation.estimates import table, words
 from projbandits.evaluation.grouping import Look, cross_fitted, fixed, look
 from projbandits.evaluation.lackoffit import (
-    MOST,
+    MOST_COMPARED,
     LackOfFit,
     held_out,
     pure_error,
@@ -259,7 +259,7 @@ def _of(cells: Cells, policies: Sequence[Policy], setting: Setting, differ: bool
 
 def sample(log: Log, rows: int) -> tuple[Array, Array]:
     """Return arms and returns of evenly spread rows."""
-    step = -(-rows // MOST)
+    step = -(-rows // MOST_COMPARED)
     parts: list[tuple[Array, Array]] = []
     for chunk in log.chunks():
         at = np.arange(-chunk.first % step, len(chunk.reward), step)

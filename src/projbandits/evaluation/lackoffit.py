@@ -19,11 +19,11 @@ from projbandits._blas import single_threaded
 from projbandits._checks import Array
 from projbandits.statistics import normal_quantile
 
-LEVEL = 0.01
+LACK_LEVEL = 0.01
 """How often a linear world is found to lack fit, where arms repeat."""
 SURE = 0.95
 """How surely effects are no larger than those that are said to be compatible with a log."""
-MOST = 100_000
+MOST_COMPARED = 100_000
 """How many rows a flexible model is fitted to."""
 FOLDS = 5
 FEWEST = 50
@@ -102,7 +102,7 @@ def pure_error(arms: Array, counts: Array, means: Array, squares: float) -> Lack
     else:
         F = (missed / between) / (squares / within)
     p = float(fdtrc(between, within, F)) if math.isfinite(F) else 0.0
-    holds = p >= LEVEL
+    holds = p >= LACK_LEVEL
     said = (
         "No lack of fit was found: the arms' mean returns agree with the linear model"
         if holds
@@ -142,7 +142,7 @@ def held_out(X: Array, rewards: Array) -> LackOfFit:
             "where no arm repeats, the linear model is compared with gradient boosting, which "
             "needs scikit-learn: run pip install 'projbandits[sklearn]'"
         ) from error
-    X, rewards = X[:MOST], rewards[:MOST]
+    X, rewards = X[:MOST_COMPARED], rewards[:MOST_COMPARED]
     folds: NDArray[np.int64] = np.arange(len(X)) % FOLDS
     gains, lost = np.empty(len(X)), 0.0
     for fold in range(FOLDS):
@@ -159,7 +159,7 @@ def held_out(X: Array, rewards: Array) -> LackOfFit:
     exact = lost <= 1e-18 * float(rewards @ rewards)  # only round-off is left to find
     z = float(gains.mean() / standard) if standard > 0 and not exact else 0.0
     p = 0.5 * math.erfc(z / math.sqrt(2))
-    holds = z < normal_quantile(1 - 2 * LEVEL)
+    holds = z < normal_quantile(1 - 2 * LACK_LEVEL)
     said = (
         "No lack of fit was found: gradient boosting predicts no better than the linear model"
         if holds

@@ -15,9 +15,9 @@ from projbandits.evaluation.log_schema import Chunk
 from projbandits.evaluation.logged import NO_OUTCOMES, lacking
 from projbandits.ledger.protocol import Held, Ledger
 
-ROWS = 8192
+LEDGER_ROWS = 8192
 """About how many events are read at a time."""
-KEPT = 400_000_000
+KEPT_BYTES = 400_000_000
 """Up to how many bytes of offers are kept once they are read; a ledger takes long to decode."""
 
 
@@ -50,7 +50,7 @@ class LedgerRows:
             yield from self._kept
             return
         first, size, kept = 0, 0, list[ChunkPiece]()
-        for some in self._ledger.decisions(0, ROWS):
+        for some in self._ledger.decisions(0, LEDGER_ROWS):
             told = [h for h in some if h.reward is not None and h.position <= self._last]
             if not told:
                 continue
@@ -58,10 +58,10 @@ class LedgerRows:
             first += len(told)
             offered = piece.chunk.offered
             size += 0 if offered is None else offered.nbytes
-            if size <= KEPT:
+            if size <= KEPT_BYTES:
                 kept.append(piece)
             yield piece
-        if size <= KEPT:
+        if size <= KEPT_BYTES:
             self._kept = kept
 
     def _chunk(self, told: list[Held], first: int) -> Chunk:

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 from projbandits._checks import short
 from projbandits._columns import Columns
 
-BATCH = 65_536
+BATCH_ROWS = 65_536
 """How many rows of a table are looked at together."""
-BLOCK = 1 << 23
+BLOCK_BYTES = 1 << 23
 """How many bytes of a CSV file are read together."""
-ENOUGH = 4 * BATCH
+ENOUGH_ROWS = 4 * BATCH_ROWS
 """Groups of rows of a Parquet file that are smaller are read by the same worker."""
 
 
@@ -78,7 +78,7 @@ class ParquetPiece:
             )
         with pq.ParquetFile(self.path) as file:
             for batch in file.iter_batches(
-                BATCH, row_groups=[*self.groups], columns=[*columns], use_threads=False
+                BATCH_ROWS, row_groups=[*self.groups], columns=[*columns], use_threads=False
             ):
                 yield first, Columns("log", pa.Table.from_batches([batch]))
                 first += batch.num_rows
@@ -97,8 +97,8 @@ class Table:
     def pieces(self) -> Iterator[Piece]:
         """Yield slices, not copies, where the library can."""
         assert self.rows is not None
-        for first in range(0, self.rows, BATCH):
-            yield TablePiece(first, self._cut(first, min(first + BATCH, self.rows)))
+        for first in range(0, self.rows, BATCH_ROWS):
+            yield TablePiece(first, self._cut(first, min(first + BATCH_ROWS, self.rows)))
 
 
 class Parquet:
@@ -131,7 +131,7 @@ class Parquet:
             for group in range(metadata.num_row_groups):
                 together.append(group)
                 first += metadata.row_group(group).num_rows
-                if first - start >= ENOUGH or group == metadata.num_row_groups - 1:
+                if first - start >= ENOUGH_ROWS or group == metadata.num_row_groups - 1:
                     self._pieces.append(ParquetPiece(start, str(file), tuple(together)))
                     together, start = [], first
         self.rows: int | None = first
@@ -164,7 +164,7 @@ class Csv:
 
         return csv.open_csv(
             self._path,
-            csv.ReadOptions(block_size=BLOCK, use_threads=odd is None),
+            csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=odd is None),
             csv.ParseOptions(invalid_row_handler=odd),
             csv.ConvertOptions(column_types=types),
         )

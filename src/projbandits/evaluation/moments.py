@@ -20,10 +20,10 @@ from projbandits.evaluation.grouping import FOLDS, Sums, by_arm, folds
 from projbandits.evaluation.log_schema import Chunk, Ints
 from projbandits.evaluation.policies import Chances
 
-PARTS = ("linear", "linear_doubly", "plain", "weight", "clipped", "doubly")
-OUTSIDE = 1e-6
+MOMENT_PARTS = ("linear", "linear_doubly", "plain", "weight", "clipped", "doubly")
+OUT_OF_REACH = 1e-6
 """m_t counts as out of reach if more than this share of its length is."""
-ROOM = 4_000_000
+MOMENT_ROOM = 4_000_000
 """About how many numbers are turned at a time."""
 
 
@@ -170,7 +170,7 @@ class Moments:
         )
 
 
-SIDES = ("h", "h2", "reached", "w", "w2", "covered", "cut")
+MOMENT_SIDES = ("h", "h2", "reached", "w", "w2", "covered", "cut")
 
 
 def moments(cells: Cells, policies: Sequence[Chances], setting: Setting) -> Moments:
@@ -200,8 +200,8 @@ def _block(
     """Return a and b of each estimate, sums over the weights, the sum of m_t, and sums by arm."""
     chunk, n = cells.chunk, cells.size
     X = chunk.arms[chunk.action]
-    a, b = np.zeros((len(n), len(PARTS))), np.zeros((len(n), len(PARTS)))
-    sides = dict.fromkeys(SIDES, np.nan)
+    a, b = np.zeros((len(n), len(MOMENT_PARTS))), np.zeros((len(n), len(MOMENT_PARTS)))
+    sides = dict.fromkeys(MOMENT_SIDES, np.nan)
     total = np.full(X.shape[1], np.nan)
     thetas = setting.thetas[cells.fold]
     explained = np.einsum("ij,ij->i", X, thetas)
@@ -216,7 +216,7 @@ def _block(
             h = np.einsum("ij,ij->i", X, np.broadcast_to(turn, X.shape))
             b[:, 0] = b[:, 1] = h
             a[:, 1] = np.einsum("ij,ij->i", np.broadcast_to(m, X.shape), thetas) - h * explained
-            far = np.linalg.norm(outside, axis=1) > OUTSIDE * np.linalg.norm(m, axis=1)
+            far = np.linalg.norm(outside, axis=1) > OUT_OF_REACH * np.linalg.norm(m, axis=1)
             sides["reached"] = float(n @ np.broadcast_to(~far, n.shape))
             sides["h"], sides["h2"] = float(n @ np.abs(h)), float(n @ h**2)
         else:
@@ -240,7 +240,7 @@ def _block(
             a[:, 5] = of_all - w * explained
             sides["covered"] = float(n @ np.broadcast_to(_covered(chunk, pi, setting), n.shape))
     arms = None if setting.seen is None else _by_arm(cells, pi, b[:, 0], len(setting.seen))
-    return a, b, np.array([sides[name] for name in SIDES]), total, arms
+    return a, b, np.array([sides[name] for name in MOMENT_SIDES]), total, arms
 
 
 def _by_arm(cells: Cells, pi: Chances, h: Array, size: int) -> Array:
@@ -269,7 +269,7 @@ def _turns(m: Array, chunk: Chunk, p: Array) -> tuple[Array, Array]:
     if len(p) == 1:
         return turned(m, chunk.arms, p)
     d, width = m.shape[1], p.shape[1]
-    step = max(ROOM // (d * width), 1)
+    step = max(MOMENT_ROOM // (d * width), 1)
     m = np.broadcast_to(m, (len(p), d))
     parts = []
     for start in range(0, len(p), step):

@@ -34,7 +34,7 @@ from projbandits._checks import Array
 from projbandits.evaluation import estimates as names
 from projbandits.evaluation.estimates import Found, effective, table, words
 from projbandits.evaluation.lackoffit import LackOfFit, held_out, repeated
-from projbandits.evaluation.moments import OUTSIDE
+from projbandits.evaluation.moments import OUT_OF_REACH
 from projbandits.subspace import Subspace
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Replay:
     def reached(self) -> NDArray[np.bool_]:
         """Whether m_t lies in the span of the arms that could be chosen."""
         left, sizes = np.linalg.norm(self.outside, axis=1), np.linalg.norm(self.features, axis=1)
-        return np.asarray(left <= OUTSIDE * np.maximum(sizes, np.finfo(np.float64).tiny))
+        return np.asarray(left <= OUT_OF_REACH * np.maximum(sizes, np.finfo(np.float64).tiny))
 
     @property
     def everything(self) -> bool:
@@ -280,7 +280,7 @@ class Replay:
         kept = sizes > 1e-9 * sizes.max(initial=0.0)
         left, along = left[:, kept], turned[kept] @ m
         outside = np.linalg.norm(m - along @ turned[kept])
-        if outside > OUTSIDE * np.linalg.norm(m):
+        if outside > OUT_OF_REACH * np.linalg.norm(m):
             return np.nan, np.nan, np.zeros(n)
         along /= sizes[kept]
         weights = n * (left @ along)

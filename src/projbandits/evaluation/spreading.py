@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from projbandits._blas import single_threaded_blas
 
-AHEAD = 4
+PIECES_AHEAD = 4
 """How many pieces wait for each worker: what is read of them is in memory."""
 
 Piece = TypeVar("Piece")
@@ -40,7 +40,7 @@ def spread(
         try:
             for piece in pieces:
                 waiting.append(executor.submit(_held, work, piece))
-                if len(waiting) >= AHEAD * workers:
+                if len(waiting) >= PIECES_AHEAD * workers:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()

@@ -15,7 +15,7 @@ from projbandits.finding.sums import Folded, Sample, joined
 
 AT_ONCE = 20
 """How many shuffles are made together."""
-SMALL = 1e-9
+NO_SPREAD = 1e-9
 """A singular value below this share of the largest is round-off."""
 
 
@@ -125,7 +125,7 @@ class Labelled:
             n = n + N[0, 0]
         if self.shrink:
             everyone = shrunk(everyone, float(n))
-        return np.asarray(units @ everyone @ np.linalg.pinv(S, rcond=SMALL, hermitian=True))
+        return np.asarray(units @ everyone @ np.linalg.pinv(S, rcond=NO_SPREAD, hermitian=True))
 
     def _turned(self, M: Array, N: Array | None) -> Array:
         """Return C in units in which every feature and every attribute counts alike."""
@@ -150,7 +150,7 @@ class Labelled:
         """
         M, N = self.moments(rng)
         left, sizes, _ = np.linalg.svd(self._turned(M, N), full_matrices=False)
-        sizes = sizes[sizes > SMALL * sizes.max(initial=0.0)]
+        sizes = sizes[sizes > NO_SPREAD * sizes.max(initial=0.0)]
         spread = scale(self.folded.covariance(M)[: self.d, : self.d])
         return orthonormalised(spread[:, None] * left[:, :r]), sizes
 
@@ -172,7 +172,7 @@ class Labelled:
         smaller = np.sqrt(max(k - 1, 1) / max(self.rows - 1, 1)) / k
         shuffled = smaller * lift @ _shuffled(X, Z, rng)
         by_chance = []
-        for r in range(min(int((sizes > SMALL * sizes.max(initial=0.0)).sum()), d - 1)):
+        for r in range(min(int((sizes > NO_SPREAD * sizes.max(initial=0.0)).sum()), d - 1)):
             # Attributes may be more than features: what is left of them is no span of `right`.
             rest = shuffled - shuffled @ right[:r].T @ right[:r]
             by_chance.append(np.linalg.norm(rest, 2, axis=(1, 2)))
@@ -224,7 +224,7 @@ def inverse_root(S: Array) -> Array:
     """Return a matrix T with T^T S T = I, on all that varies, for columns of any scale."""
     units = 1 / scale(S)
     values, vectors = np.linalg.eigh(units[:, None] * S * units)
-    large = values > SMALL * values.max(initial=0.0)
+    large = values > NO_SPREAD * values.max(initial=0.0)
     root = vectors[:, large] / np.sqrt(values[large]) @ vectors[:, large].T
     return np.asarray(units[:, None] * root)
 

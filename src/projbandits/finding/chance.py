@@ -12,7 +12,7 @@ CHANCES = 199
 """How often chance is tried."""
 ROUND_OFF = 1e-9
 """Chance that falls short by no more than this share goes as far."""
-LEVEL = 0.05
+CHANCE_LEVEL = 0.05
 """A direction counts if chance goes as far with at most this probability."""
 
 
@@ -38,7 +38,7 @@ class Tested(NamedTuple):
         """Return the test of each size by draws of chance, of shape (directions, draws)."""
         limits, p_values = np.full((2, len(sizes)), np.nan)
         for r, draws in enumerate(by_chance):
-            limits[r] = np.quantile(draws, 1 - LEVEL)
+            limits[r] = np.quantile(draws, 1 - CHANCE_LEVEL)
             as_far = draws >= sizes[r] * (1 - ROUND_OFF)
             p_values[r] = (1 + as_far.sum()) / (1 + len(draws))
         return cls(sizes, limits, p_values)
@@ -46,7 +46,7 @@ class Tested(NamedTuple):
     @property
     def beyond(self) -> int:
         """How many directions go further than chance, before the first that does not."""
-        clear = np.append(self.p_values <= LEVEL, False)
+        clear = np.append(self.p_values <= CHANCE_LEVEL, False)
         return int(clear.argmin())
 
 

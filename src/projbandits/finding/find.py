@@ -12,16 +12,16 @@ from projbandits._blas import single_threaded_blas
 from projbandits._checks import LARGEST_SEED, Array, integer
 from projbandits._tables import is_table
 from projbandits.finding.attributes import Labelled
-from projbandits.finding.found import SURE, Found
+from projbandits.finding.found import ANGLE_LEVEL, Found
 from projbandits.finding.groups import Panel
 from projbandits.finding.pairs import Twins
 from projbandits.finding.sums import degrees
 from projbandits.subspace import Subspace
 
-RESAMPLES = 100
+SIDE_RESAMPLES = 100
 """How often the side information is resampled."""
-KINDS: dict[str, Any] = {"attributes": Labelled, "pairs": Twins, "groups": Panel}
-PARTS = {"attributes": ("X", "z"), "pairs": ("X1", "X2"), "groups": ("X", "returns", "group")}
+SIDE_CLASSES: dict[str, Any] = {"attributes": Labelled, "pairs": Twins, "groups": Panel}
+SIDE_PARTS = {"attributes": ("X", "z"), "pairs": ("X1", "X2"), "groups": ("X", "returns", "group")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,11 @@ class SideInformation:
         for kind in named:
             parts = _parts(kind, given[kind])
             with single_threaded_blas():  # the sums of a fold are small products
-                held = KINDS[kind].of(*parts) if made._held is None else made._held.update(*parts)
+                held = (
+                    SIDE_CLASSES[kind].of(*parts)
+                    if made._held is None
+                    else made._held.update(*parts)
+                )
             made = replace(made, kind=kind, _held=held)
         if items is not None:
             if not isinstance(made._held, Labelled):
@@ -123,13 +127,13 @@ class SideInformation:
         basis, _ = held.directions(r)
         others: Array = np.empty((0, *basis.shape))
         if r:
-            others = np.array([held.directions(r, rng)[0] for _ in range(RESAMPLES)])
+            others = np.array([held.directions(r, rng)[0] for _ in range(SIDE_RESAMPLES)])
         angles = [degrees(basis, other) for other in others]
         return Found(
             kind=self.kind,
             subspace=Subspace(basis, held.names).complement(),
             left_out=Subspace(basis, held.names),
-            angle=float(np.quantile(angles, SURE)) if angles else float("nan"),
+            angle=float(np.quantile(angles, ANGLE_LEVEL)) if angles else float("nan"),
             resampled=others,
             tested=tested,
             chosen=leave_out is None,
@@ -193,7 +197,7 @@ def find_subspace(
     for kind, value in given.items():
         if value is None:
             continue
-        whole = isinstance(value, tuple | list) and len(value) == len(PARTS[kind])
+        whole = isinstance(value, tuple | list) and len(value) == len(SIDE_PARTS[kind])
         whole = whole and not all(isinstance(part, tuple) for part in value)
         if not whole and (is_table(value) or not isinstance(value, Iterable)):
             _parts(kind, value)
@@ -215,7 +219,7 @@ def _item_pieces(items: Any) -> Iterable[Any]:
 
 
 def _parts(kind: str, value: Any) -> tuple[Any, ...]:
-    parts = PARTS[kind]
+    parts = SIDE_PARTS[kind]
     if not isinstance(value, tuple | list) or len(value) != len(parts):
         raise TypeError(
             f"{kind} must be ({', '.join(parts)}), got a {type(value).__name__}"

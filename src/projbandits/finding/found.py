@@ -10,7 +10,7 @@ import numpy as np
 
 from projbandits._cached import cached_property
 from projbandits._checks import Array
-from projbandits.finding.chance import LEVEL, Tested
+from projbandits.finding.chance import CHANCE_LEVEL, Tested
 from projbandits.finding.sums import degrees
 from projbandits.subspace import Subspace
 
@@ -21,16 +21,20 @@ if TYPE_CHECKING:
     from projbandits.finding.groups import Panel
     from projbandits.finding.pairs import Twins
 
-SURE = 0.95
+ANGLE_LEVEL = 0.95
 """The share of resamples that are within `Found.angle`."""
 FAR = 30.0
 """From this angle on the report says that U is a guess."""
-SIZES = {
+SIZE_TEXTS = {
     "attributes": "correlation {:.3g}, by chance up to {:.3g}",
     "pairs": "length {:.3g}, by chance up to {:.3g}",
     "groups": "log-likelihood {:+.3g}, its price {:.3g}",
 }
-KINDS = {"attributes": "items with attributes", "pairs": "pairs", "groups": "returns of groups"}
+SIDE_TITLES = {
+    "attributes": "items with attributes",
+    "pairs": "pairs",
+    "groups": "returns of groups",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +122,11 @@ class Found:
         Resampled, it lies within ... degrees in 95 % of cases.
         """
         d, r = self.subspace.ambient, self.left_out.dim
-        lines = [f"U keeps {d - r} of {d} dimensions, found from {self.rows:,} {KINDS[self.kind]}."]
+        lines = [
+            f"U keeps {d - r} of {d} dimensions, found from {self.rows:,} {SIDE_TITLES[self.kind]}."
+        ]
         for j in range(r):
-            size = SIZES[self.kind].format(self.tested.sizes[j], self.tested.limits[j])
+            size = SIZE_TEXTS[self.kind].format(self.tested.sizes[j], self.tested.limits[j])
             lines.append(f"Left out: {self._said(self.left_out.basis[:, j])} ({size}).")
         if r == 0:
             lines.append("No direction goes further than chance, so nothing is left out.")
@@ -128,7 +134,7 @@ class Found:
         lines.append(f"Resampled, it lies within {self.angle:.3g} degrees in 95 % of cases.")
         if self.angle > FAR:
             lines.append("That is far: this U is a guess, and more side information is needed.")
-        beyond = np.flatnonzero(self.tested.p_values > LEVEL)
+        beyond = np.flatnonzero(self.tested.p_values > CHANCE_LEVEL)
         if not self.chosen and len(beyond) and beyond[0] < r:
             lines.append(
                 f"Only {beyond[0]} of them go further than chance: "

@@ -16,7 +16,7 @@ from projbandits.finding.mixed import GroupSums, Mixed, drawn, fitted, loosened
 from projbandits.finding.sums import products
 
 FEWEST_GROUPS = 2
-AGAIN = 30
+REFITS = 30
 """How many rounds of EM a resample gets, which starts from what was found."""
 
 
@@ -92,7 +92,7 @@ class Panel:
             A = leading(model, r)[0]
             inside = model._replace(S=A.T @ model.S @ A)
             fresh = drawn(GroupSums.of(self.sums), A, inside, rng)
-            model = fitted(fresh, np.eye(self.d), loosened(model), AGAIN)
+            model = fitted(fresh, np.eye(self.d), loosened(model), REFITS)
         return leading(model, r)
 
     def tested(self, rng: np.random.Generator) -> Tested:

@@ -18,7 +18,7 @@ CONVERGED = 1e-6
 ITERATIONS = 300
 LEAST_NOISE = 1e-6
 """sigma^2 is at least this share of the mean squared return: without noise EM would stand still."""
-TINY = 1e-9
+TINY_SHARE = 1e-9
 """Of the mean curvature, what is added where the data say nothing of mu."""
 
 
@@ -91,7 +91,7 @@ def fitted(
         curvature = (sums.xx - GAC @ GA.swapaxes(1, 2)).sum(axis=0)
         target = (sums.xr - (GAC @ (A.T @ sums.xr[..., None]))[..., 0]).sum(axis=0)
         curvature = 0.5 * (curvature + curvature.T)
-        curvature += TINY * np.trace(sums.xx.sum(axis=0)) / len(mu) * np.eye(len(mu))
+        curvature += TINY_SHARE * np.trace(sums.xx.sum(axis=0)) / len(mu) * np.eye(len(mu))
         mu = np.linalg.solve(curvature, target)
         left = sums.xr - sums.xx @ mu
         q = left @ A / noise

@@ -12,7 +12,7 @@ from projbandits.finding.chance import CHANCES, Tested
 from projbandits.finding.inputs import Names, length, matrices, names_of
 from projbandits.finding.sums import Folded
 
-ROUND_OFF = 1e-12
+PAIR_ROUND_OFF = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class Twins:
         by_chance = []
         for r in range(self.d - 1):
             left = sizes[r:]
-            if left[0] <= ROUND_OFF * sizes[0]:
+            if left[0] <= PAIR_ROUND_OFF * sizes[0]:
                 break
             length_left = float(np.linalg.norm(left))
             by_chance.append(length_left * longest(self.rows, self.d - r, CHANCES, rng))

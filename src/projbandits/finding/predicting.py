@@ -25,14 +25,20 @@ from projbandits.finding.sums import Folded
 if TYPE_CHECKING:
     import pandas as pd
 
-PARTS = 3
+HELD_OUT_PARTS = 3
 """Into how many parts rows are cut."""
 ROWS_EACH = 5
 """Rows needed in a part for each feature and each category; with fewer nothing can be told."""
-MOST = 5_000
+MOST_PREDICTED = 5_000
 """How many rows are used; boosting more of them takes long."""
-SHARES = ("linear before", "linear after", "linear fresh", "boosting before", "boosting after")
-COLUMNS = ("measure", "chance", *SHARES, "rows")
+PREDICTED_SHARES = (
+    "linear before",
+    "linear after",
+    "linear fresh",
+    "boosting before",
+    "boosting after",
+)
+COLUMNS = ("measure", "chance", *PREDICTED_SHARES, "rows")
 
 Mask = NDArray[np.bool_]
 
@@ -44,15 +50,15 @@ def predictable(side: Labelled | None, leave_out: int) -> pd.DataFrame:
     if side is None:
         return pd.DataFrame(columns=list(COLUMNS), index=pd.Index([], name="attribute"))
     learners = _learners()
-    X, Z = side.kept.X[:MOST], side.kept.Z[:MOST]
+    X, Z = side.kept.X[:MOST_PREDICTED], side.kept.Z[:MOST_PREDICTED]
     rows = {}
     for a, name in enumerate(side.attributes.names):
         columns = side.attributes.columns_of(a)
         category = not side.attributes.numbers[a]
         target = Z[:, columns].argmax(axis=1) if category else Z[:, columns[0]]
         fewest = np.bincount(target, minlength=len(columns)).min() if category else len(X)
-        shares = dict.fromkeys(SHARES, np.nan)
-        if min(len(X) / X.shape[1], fewest) >= 2 * PARTS * ROWS_EACH:
+        shares = dict.fromkeys(PREDICTED_SHARES, np.nan)
+        if min(len(X) / X.shape[1], fewest) >= 2 * HELD_OUT_PARTS * ROWS_EACH:
             # One thread: they would wait for each other on a machine that is busy.
             with single_threaded():
                 said = _said(side, X, target, leave_out, category, learners)
@@ -71,9 +77,9 @@ def _said(
     side: Labelled, X: Array, target: Any, leave_out: int, category: bool, learners: Any
 ) -> dict[str, Array]:
     """Return what each model says of each row."""
-    said = {kind: np.empty(len(X)) for kind in SHARES}
+    said = {kind: np.empty(len(X)) for kind in PREDICTED_SHARES}
     everything = np.eye(X.shape[1])
-    for test in _parts(len(X), PARTS):
+    for test in _parts(len(X), HELD_OUT_PARTS):
         kept = _projection(side, ~test, leave_out)
         for model, learner in learners.items():
             for when, P in (("before", everything), ("after", kept)):
@@ -81,7 +87,7 @@ def _said(
                 said[f"{model} {when}"][test] = fitted.predict(X[test] @ P)
     for here in _parts(len(X), 2):
         seen, there = X @ _projection(side, ~here, leave_out), np.flatnonzero(here)
-        for part in _parts(len(there), PARTS):
+        for part in _parts(len(there), HELD_OUT_PARTS):
             at, others = there[part], there[~part]
             fitted = learners["linear"][category]().fit(seen[others], target[others])
             said["linear fresh"][at] = fitted.predict(seen[at])
@@ -94,7 +100,7 @@ def _parts(n: int, count: int) -> list[Mask]:
 
 def _projection(side: Labelled, rows: Mask, leave_out: int) -> Array:
     """Return P_U as found from some of the rows."""
-    W = np.hstack([side.kept.X[:MOST], side.kept.Z[:MOST]])[rows]
+    W = np.hstack([side.kept.X[:MOST_PREDICTED], side.kept.Z[:MOST_PREDICTED]])[rows]
     basis, _ = replace(side, folded=Folded.of(W)).directions(leave_out)
     return np.asarray(np.eye(side.d) - basis @ basis.T)
 

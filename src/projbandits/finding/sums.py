@@ -18,9 +18,9 @@ from projbandits._checks import Array
 
 FOLDS, FEWEST = 50, 10
 """How many folds there are, and how many at least where each takes much room."""
-ROOM = 20_000_000
+FOLD_ROOM = 20_000_000
 """How many numbers the folds may take."""
-KEPT = 10_000
+KEPT_ROWS = 10_000
 """How many rows are kept, drawn at random, for what sums cannot tell."""
 PIECE = 32_768
 """How many rows are looked at at a time."""
@@ -89,7 +89,7 @@ class Folded(NamedTuple):
     def of(cls, W: Array, shift: Array | None = None) -> Folded:
         """Return the moments of a first piece."""
         q = W.shape[1]
-        folds = max(FEWEST, min(FOLDS, ROOM // (q + 1) ** 2))
+        folds = max(FEWEST, min(FOLDS, FOLD_ROOM // (q + 1) ** 2))
         start = W.mean(axis=0) if shift is None else shift
         return cls(0, start, np.zeros((folds, q + 1, q + 1))).update(W)
 
@@ -155,8 +155,8 @@ class Sample(NamedTuple):
         new = Z.shape[1] - self.Z.shape[1]
         whole_X = np.vstack([self.X, X])
         whole_Z = np.vstack([np.pad(self.Z, ((0, 0), (0, new))), Z])
-        if len(drawn) > KEPT:
-            least = np.sort(np.argpartition(drawn, KEPT)[:KEPT])
+        if len(drawn) > KEPT_ROWS:
+            least = np.sort(np.argpartition(drawn, KEPT_ROWS)[:KEPT_ROWS])
             drawn, whole_X, whole_Z = drawn[least], whole_X[least], whole_Z[least]
         return Sample(drawn, whole_X, whole_Z)
 

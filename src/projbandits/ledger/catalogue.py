@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from projbandits._checks import Array
 from projbandits.ledger.happened import Offered, Rows
 
-ROOM = 64
+FIRST_ROWS = 64
 """How many rows a new catalogue has room for."""
 
 
@@ -47,7 +47,7 @@ class Catalogue:
     def __init__(self, d: int) -> None:
         self.d = d
         self.size = 0
-        self._room = np.empty((ROOM, d))
+        self._room = np.empty((FIRST_ROWS, d))
         self._found: dict[int, int] = {}
         self._others: dict[tuple[bytes, str | None], int] = {}
         # What the rows are called; rows beyond its end have no names.

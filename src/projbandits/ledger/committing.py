@@ -24,7 +24,7 @@ Outcome = TypeVar("Outcome")
 MOST_TOGETHER = 1024
 """How many pieces of work go into one transaction at most."""
 
-PAUSE = 0.0005
+WAIT_FOR_MORE = 0.0005
 """For how many seconds more work is awaited at a time."""
 
 
@@ -49,7 +49,8 @@ class Committer(Generic[Work, Outcome]):
         Takes a list of work and returns, for each piece, its outcome or the error its caller gets.
         If it raises instead, every caller gets that error.
     pauses : int
-        How often more work is awaited, `PAUSE` seconds each time, as long as it keeps coming.
+        How often more work is awaited, `WAIT_FOR_MORE` seconds each time, as long as it keeps
+        coming.
 
     Examples
     --------
@@ -163,4 +164,4 @@ def _await_others(queue: SimpleQueue[Any], pauses: int) -> None:
     for _ in range(pauses):
         if before == (before := queue.qsize()):
             return
-        time.sleep(PAUSE)
+        time.sleep(WAIT_FOR_MORE)

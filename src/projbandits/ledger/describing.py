@@ -32,7 +32,7 @@ def _concrete(module: Any, base: type) -> dict[str, Any]:
     }
 
 
-KNOWN: Mapping[str, type[LinearStrategy]] = _concrete(strategies, LinearStrategy)
+KNOWN_STRATEGIES: Mapping[str, type[LinearStrategy]] = _concrete(strategies, LinearStrategy)
 """The strategies that a ledger may name."""
 
 KNOWN_SETS: Mapping[str, type[DecisionSet]] = {
@@ -52,7 +52,7 @@ def strategy_fields(strategy: LinearStrategy) -> dict[str, Any] | None:
     'UE'
     """
     name = type(strategy).__name__
-    if KNOWN.get(name) is not type(strategy):
+    if KNOWN_STRATEGIES.get(name) is not type(strategy):
         return None
     fields = {f.name: getattr(strategy, f.name) for f in dataclasses.fields(strategy)}
     if not all(isinstance(value, PLAIN_VALUES) for value in fields.values()):
@@ -75,9 +75,11 @@ def strategy_of(
         or not isinstance(fields["fields"], Mapping)
     ):
         raise ValueError(f"a strategy must have a class and fields, got {str(fields)[:60]}")
-    if not isinstance(fields["class"], str) or fields["class"] not in KNOWN:
-        raise ValueError(f"a strategy must be one of {[*KNOWN]}, got {fields['class']!r}")
-    made = KNOWN[fields["class"]](**fields["fields"])
+    if not isinstance(fields["class"], str) or fields["class"] not in KNOWN_STRATEGIES:
+        raise ValueError(
+            f"a strategy must be one of {[*KNOWN_STRATEGIES]}, got {fields['class']!r}"
+        )
+    made = KNOWN_STRATEGIES[fields["class"]](**fields["fields"])
     if repr(made) != label:
         raise ValueError(f"the label of a strategy must be {made!r}, got {label!r}")
     return made

@@ -20,6 +20,7 @@ from projbandits._blas import single_threaded_blas, while_small
 from projbandits._checks import Array
 from projbandits.arms import Arm, FiniteArms
 from projbandits.features import Features
+from projbandits.ledger.codec import LENGTH
 from projbandits.ledger.describing import strategy_fields, strategy_of
 from projbandits.ledger.happened import (
     Amended,
@@ -39,7 +40,6 @@ from projbandits.strategies import LinearStrategy, State
 from projbandits.strategies.items import Items
 from projbandits.subspace import Subspace
 
-LENGTH = struct.Struct("<I")
 CHANGING = (Amended, Withdrawn, Changed)
 DECISIONS, SECONDS = "decisions", "seconds"
 ITEM_FIELDS = ("ridge", "penalty", "ratio", "noise", "n", "fade")

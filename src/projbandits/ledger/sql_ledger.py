@@ -23,7 +23,7 @@ from projbandits.ledger.protocol import EVENTS_AT_ONCE, Behind, Entry, Held, Sna
 from projbandits.ledger.reading import Reader
 from projbandits.ledger.snapshots import find_snapshot
 
-RECENT = 4096
+RECENT_EVENTS = 4096
 """How many events and decisions of this process are kept in memory, to save looking them up."""
 
 
@@ -239,7 +239,7 @@ class SqlLedger:
         """Remember what this process has added, so that it need not be read."""
         self.left = None  # an interrupt from here on makes the next transaction look things up
         self._held.update(written.held)
-        while len(self._held) > RECENT:
+        while len(self._held) > RECENT_EVENTS:
             self._held.popitem(last=False)
         self.left = written.head
         self._arms.add(written.entries)
@@ -247,7 +247,7 @@ class SqlLedger:
             self._seen = self._seen._replace(rows=-1)  # unknown
         with self._lock:
             self._recent.update((entry.position, entry) for entry in written.entries)
-            while len(self._recent) > RECENT:
+            while len(self._recent) > RECENT_EVENTS:
                 del self._recent[next(iter(self._recent))]
 
     def _entries(self, first: int, last: int) -> list[Entry]:

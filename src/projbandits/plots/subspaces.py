@@ -8,15 +8,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from projbandits.finding import Found
-from projbandits.finding.predicting import SHARES
+from projbandits.finding.predicting import PREDICTED_SHARES
 from projbandits.plots.style import COLOURS, COLUMN_WIDTH, MARKERS, finish
 
-SIZES = {
+SIZE_LABELS = {
     "attributes": "correlation with the attributes",
     "pairs": "difference of twins (root mean square)",
     "groups": "gain in log-likelihood",
 }
-MOST = 12
+MOST_SHOWN = 12
 """How many directions are shown."""
 
 
@@ -49,7 +49,7 @@ def found(what: Found) -> Figure:
 
 def _sizes(ax: Axes, what: Found) -> None:
     shown = int((what.tested.sizes > 1e-9 * np.nanmax(what.tested.sizes)).sum())
-    shown = max(min(shown, MOST), what.left_out.dim)
+    shown = max(min(shown, MOST_SHOWN), what.left_out.dim)
     sizes, limits = what.tested.sizes[:shown], what.tested.limits[:shown]
     places, r = np.arange(1, len(sizes) + 1), what.left_out.dim
     ax.bar(places[:r], sizes[:r], color=COLOURS[1], label="left out")
@@ -57,7 +57,7 @@ def _sizes(ax: Axes, what: Found) -> None:
     label = "price of a direction" if what.kind == "groups" else "chance (95 %)"
     ax.hlines(limits, places - 0.5, places + 0.5, color="black", linewidth=1.2, label=label)
     ax.set_xticks(places)
-    ax.set(xlabel="direction", ylabel=SIZES[what.kind])
+    ax.set(xlabel="direction", ylabel=SIZE_LABELS[what.kind])
     finish(ax, columns=3)
 
 
@@ -77,8 +77,8 @@ def _angles(ax: Axes, what: Found) -> None:
 
 def _predictable(ax: Axes, what: Found) -> None:
     table = what.predictable
-    places, shares = np.arange(len(table)), table[list(SHARES)].to_numpy(dtype=float)
-    for i, (kind, values) in enumerate(zip(SHARES, shares.T, strict=True)):
+    places, shares = np.arange(len(table)), table[list(PREDICTED_SHARES)].to_numpy(dtype=float)
+    for i, (kind, values) in enumerate(zip(PREDICTED_SHARES, shares.T, strict=True)):
         at = places + 0.15 * (i - 2)
         ax.plot(at, values, MARKERS[i], color=COLOURS[i], markersize=4, label=kind, clip_on=False)
     ax.hlines(table["chance"], places - 0.45, places + 0.45, color="0.4", label="chance")

@@ -30,7 +30,7 @@ Value = TypeVar("Value")
 FIRST, LONGEST = 0.05, 2.0
 """How many seconds pass before a request is sent again, at first and at most."""
 
-AGAIN = (429, 502, 503, 504)
+RETRIED = (429, 502, 503, 504)
 """What is answered when the same request may be granted later."""
 
 
@@ -140,7 +140,7 @@ class Connection(_Base):
                 if pause is None:
                     raise self._gone(error) from error
             else:
-                pause = next(pauses, None) if response.status_code in AGAIN else None
+                pause = next(pauses, None) if response.status_code in RETRIED else None
                 if pause is None:
                     return self._read(message, response)
                 pause = self._later(response, pause)
@@ -183,7 +183,7 @@ class AsyncConnection(_Base):
                 if pause is None:
                     raise self._gone(error) from error
             else:
-                pause = next(pauses, None) if response.status_code in AGAIN else None
+                pause = next(pauses, None) if response.status_code in RETRIED else None
                 if pause is None:
                     return self._read(message, response)
                 pause = self._later(response, pause)

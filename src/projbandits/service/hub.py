@@ -41,7 +41,7 @@ FEW_ITEMS = 100_000
 """Up to this many items are filtered while other requests wait."""
 
 DECIDER, ITEMS = "decider", "items"
-NAME = re.compile(r"\w[\w.~-]{0,99}")
+DECIDER_NAME = re.compile(r"\w[\w.~-]{0,99}")
 
 
 class Hub:
@@ -76,7 +76,7 @@ class Hub:
             found = self.documents.revisions()
             before = self._revisions
             changed = {key for key in {*found, *before} if found.get(key) != before.get(key)}
-            if any(kind == tokens.KIND for kind, _ in changed):
+            if any(kind == tokens.TOKEN_DOCUMENT for kind, _ in changed):
                 self._tokens = tokens.kept(self.documents)
             for kind, name in changed:
                 if kind == ITEMS:
@@ -156,7 +156,7 @@ class Hub:
 
     def make(self, name: str, wanted: Make) -> bool:
         """Make a decider, and tell whether it is new; the same again is harmless."""
-        if not NAME.fullmatch(name):
+        if not DECIDER_NAME.fullmatch(name):
             raise ValueError(
                 "name must have 1 to 100 letters, digits, '_', '-', '.' or '~', and begin with a "
                 f"letter or digit, got {short(name)}"

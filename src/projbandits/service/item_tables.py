@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LABEL = "label"
-LONGEST = 200
+LONGEST_LABEL = 200
 """How many characters a label may have."""
 
-REMEMBERED = 256
+REMEMBERED_FILTERS = 256
 """How many filters are remembered with what they chose."""
 
 FORMATS = {
@@ -110,7 +110,7 @@ class Items:
             for column, value in wanted.items():
                 inside &= self._inside(column, value)
             found = self._chosen[key] = self._at_positions(np.flatnonzero(inside))
-            while len(self._chosen) > REMEMBERED:
+            while len(self._chosen) > REMEMBERED_FILTERS:
                 self._chosen.popitem(last=False)
         if not found.labels:
             raise ValueError(f"filter must let an item through, got none for {short(key, 200)}")
@@ -279,10 +279,10 @@ def _labelled(table: pd.DataFrame, label: str) -> pd.DataFrame:
     seen = dict[str, int]()
     for i, value in enumerate(table[label].tolist()):
         text = value if isinstance(value, str) else str(value) if type(value) is int else ""
-        if not 0 < len(text) <= LONGEST or "\0" in text:
+        if not 0 < len(text) <= LONGEST_LABEL or "\0" in text:
             raise ValueError(
-                f"items must have labels of 1 to {LONGEST} characters, got {short(value)} in row "
-                f"{i}, column {label!r}"
+                f"items must have labels of 1 to {LONGEST_LABEL} characters, got {short(value)} in "
+                f"row {i}, column {label!r}"
             )
         if seen.setdefault(text, i) != i:
             raise ValueError(

@@ -19,7 +19,7 @@ from projbandits.ledger.protocol import EXPIRED, Ledger
 BINS = 60
 """Into how many spans of time what happened is cut, at most twice as many."""
 
-RECENT = 20
+RECENT_DECISIONS = 20
 """How many of the last decisions are kept."""
 
 
@@ -59,7 +59,7 @@ class Overview:
     expired: int = 0
     withdrawn: set[str] = field(default_factory=set)
     pending: dict[str, float] = field(default_factory=dict)
-    recent: deque[Decided] = field(default_factory=lambda: deque(maxlen=RECENT))
+    recent: deque[Decided] = field(default_factory=lambda: deque(maxlen=RECENT_DECISIONS))
     positions: deque[int] = field(default_factory=lambda: deque(maxlen=200))
     chosen: Counter[str] = field(default_factory=Counter)
     start: float = math.nan

@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from projbandits.ledger.protocol import Behind, Exists
 from projbandits.service.calls import ONE, ROUTES, Answer, Begun, Call
-from projbandits.service.refusals import KNOWN, Refused, refused
+from projbandits.service.refusals import EXPECTED_ERRORS, Refused, refused
 from projbandits.service.server import HEADERS, Server, problem
 
 if TYPE_CHECKING:
@@ -33,11 +33,13 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LARGEST_BODY = 65_536
 """Bytes; a request with more is left to the others."""
 
-MOST_TOGETHER = 256
+MOST_AT_ONCE = 256
 """How many requests are worked on together at most."""
 
 PREFIX = ONE.partition("{")[0]
-QUICK = {route.path.rpartition("/")[2]: route for route in ROUTES if route.begins is not None}
+QUICK_ROUTES = {
+    route.path.rpartition("/")[2]: route for route in ROUTES if route.begins is not None
+}
 
 
 class Waiting(NamedTuple):
@@ -79,7 +81,7 @@ class Together:
     def _serve(self) -> None:
         while True:
             batch = [self._queue.get()]
-            while len(batch) < MOST_TOGETHER and batch[-1] is not None:
+            while len(batch) < MOST_AT_ONCE and batch[-1] is not None:
                 try:
                     batch.append(self._queue.get_nowait())
                 except Empty:
@@ -118,7 +120,7 @@ def _answer(begun: Begun | BaseException | None, outcome: Any) -> Answer | BaseE
             return error
     if outcome is None or isinstance(outcome, Behind | Exists):
         return None
-    if isinstance(outcome, KNOWN):
+    if isinstance(outcome, EXPECTED_ERRORS):
         return refused(outcome) or outcome
     return outcome  # type: ignore[no-any-return]
 
@@ -158,12 +160,12 @@ class Quick:
         name, _, what = path[len(PREFIX) :].rpartition("/")
         headers = dict(scope["headers"])
         length = headers.get(b"content-length", b"none")
-        usual = path.startswith(PREFIX) and what in QUICK and name and "/" not in name
+        usual = path.startswith(PREFIX) and what in QUICK_ROUTES and name and "/" not in name
         small = length.isdigit() and int(length[:20]) <= LARGEST_BODY
         if not (usual and small and b"authorization" in headers):
             return await self._app(scope, receive, send)
         scope["path_params"] = {"name": name}
-        response = await self._response(QUICK[what], name, Request(scope, receive))
+        response = await self._response(QUICK_ROUTES[what], name, Request(scope, receive))
         await response(scope, receive, send)
         return None
 

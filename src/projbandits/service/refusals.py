@@ -13,10 +13,18 @@ from projbandits._checks import short
 from projbandits.ledger.failures import Unavailable, WrongVersion
 from projbandits.ledger.protocol import Conflict, Damaged
 
-KNOWN = (ValueError, TypeError, LookupError, ArithmeticError, OSError, MemoryError, RecursionError)
+EXPECTED_ERRORS = (
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    OSError,
+    MemoryError,
+    RecursionError,
+)
 """What the library raises of a request."""
 
-LONGEST = 2000
+LONGEST_DETAIL = 2000
 """How many characters of a message are sent."""
 
 
@@ -56,7 +64,7 @@ class Refused(Exception):  # noqa: N818
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
             "status": self.status,
-            "detail": self.detail[:LONGEST],
+            "detail": self.detail[:LONGEST_DETAIL],
         }
         if self.kind:
             said["kind"] = self.kind

@@ -20,7 +20,7 @@ from projbandits.service.calls import Answer, Call, Limits, Route
 from projbandits.service.hub import Hub
 from projbandits.service.metrics import Labels, Metrics
 from projbandits.service.overview import Overview
-from projbandits.service.refusals import KNOWN, Refused, refused
+from projbandits.service.refusals import EXPECTED_ERRORS, Refused, refused
 from projbandits.service.tokens import Token
 
 Done = TypeVar("Done")
@@ -174,7 +174,7 @@ class Server:
         """Have work done by a thread; what the library raises is a refusal."""
         try:
             return await self.run(work, "", slow=slow)
-        except KNOWN as error:
+        except EXPECTED_ERRORS as error:
             raise refused(error) or error from error
 
     async def body(self, request: Request, most: int) -> bytes:
@@ -269,7 +269,7 @@ def _worked(does: Callable[[Call], Answer], call: Call) -> Answer | tuple[Iterat
             first = next(answer.value)
             return chain([first], answer.value), answer.media
         return answer
-    except KNOWN as error:
+    except EXPECTED_ERRORS as error:
         known = refused(error)
         if known is None:
             raise

@@ -22,13 +22,13 @@ from projbandits.service.headers import BoundedHeaders
 from projbandits.service.hub import Hub, declaration
 from projbandits.service.web import make_app
 
-SETTINGS = "PROJBANDITS_SERVICE"
+SETTINGS_VARIABLE = "PROJBANDITS_SERVICE"
 """The environment variable by which processes of one service learn what they serve."""
 
-GRACE = 4
+SECONDS_TO_END = 4
 """For how many seconds what was begun may go on after SIGTERM."""
 
-LARGEST_FILE = 10_000_000
+LARGEST_SETTINGS = 10_000_000
 SWITCH = 0.0005
 """How many seconds a thread works before another may: the one that answers must not wait long."""
 
@@ -83,9 +83,9 @@ def read_settings(path: Path | None, given: Mapping[str, Any]) -> Settings:
     said: dict[str, Any] = {}
     if path is not None:
         with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise ValueError(f"{path.name} must have at most {LARGEST_FILE:,} bytes")
+            content = file.read(LARGEST_SETTINGS + 1)
+        if len(content) > LARGEST_SETTINGS:
+            raise ValueError(f"{path.name} must have at most {LARGEST_SETTINGS:,} bytes")
         try:
             said = tomllib.loads(content.decode())
         except (ValueError, RecursionError) as error:
@@ -125,7 +125,7 @@ def prepare(settings: Settings) -> str | None:
 
 def application() -> FastAPI:
     """Return the application of a process that was started with settings in its environment."""
-    return _app(Settings(**json.loads(os.environ[SETTINGS])))
+    return _app(Settings(**json.loads(os.environ[SETTINGS_VARIABLE])))
 
 
 def _app(settings: Settings) -> FastAPI:
@@ -155,13 +155,13 @@ def serve(settings: Settings) -> None:
         "date_header": False,
         "timeout_keep_alive": 60,
         "http": BoundedHeaders,
-        "timeout_graceful_shutdown": GRACE,
+        "timeout_graceful_shutdown": SECONDS_TO_END,
         "ssl_certfile": settings.certificate,
         "ssl_keyfile": settings.key,
     }
     if settings.processes == 1:
         Stopping(uvicorn.Config(_app(settings), **options)).run()
         return
-    os.environ[SETTINGS] = json.dumps(asdict(settings))
+    os.environ[SETTINGS_VARIABLE] = json.dumps(asdict(settings))
     where = "projbandits.service.starting:application"
     uvicorn.run(where, factory=True, workers=settings.processes, **options)

@@ -16,7 +16,7 @@ from projbandits._checks import one_of, short
 from projbandits.deciding.reports import seconds
 from projbandits.ledger.documents import Documents
 
-KIND = "token"
+TOKEN_DOCUMENT = "token"
 SCOPES = ("decide", "observe", "administer")
 WRITTEN = re.compile(r"pb_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 NOBODY = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
@@ -100,18 +100,18 @@ def make(
         id=id, hash=_hashed(secret), scopes=wanted, decider=decider, made=time.time(),
         until=until, note=note,
     )  # fmt: skip
-    documents.write(KIND, id, json.dumps(asdict(token)).encode())
+    documents.write(TOKEN_DOCUMENT, id, json.dumps(asdict(token)).encode())
     return f"pb_{id}_{secret}", token
 
 
 def kept(documents: Documents) -> dict[str, Token]:
     """Return all tokens that are kept, by their ids."""
-    return {id: _read(found.body) for id, found in documents.all(KIND).items()}
+    return {id: _read(found.body) for id, found in documents.all(TOKEN_DOCUMENT).items()}
 
 
 def revoke(documents: Documents, id: str) -> None:
     """Let a token no longer be one."""
-    if not documents.remove(KIND, id):
+    if not documents.remove(TOKEN_DOCUMENT, id):
         known = sorted(kept(documents))
         raise ValueError(f"id must be that of a token, one of {short(known, 200)}, got {short(id)}")
 

@@ -25,7 +25,7 @@ SEARCHING, FIXED = "ellipsoid.optimistic", 4
 """The rule that searches a convex set has a kernel of its own for the entropy ball of setting c."""
 WIDENED = (SEARCHING, "improvement.eiids", "improvement.eiratio")
 """The rules that are not disturbed by arms that do not exist, and faster with them."""
-DRIFTS = (type(None), Jump, Wander)
+COMPILED_DRIFTS = (type(None), Jump, Wander)
 LEARNING = ("init", "update", "learnt", "aim")
 """The methods that the loops do as `LinearStrategy` does, whatever the rule."""
 
@@ -66,7 +66,7 @@ def why_not_here(world: World, strategy: LinearStrategy) -> str | None:
         known = ", ".join(kind.__name__ for kind in NOISE_CODES)
         return f"it knows the noises {known}, not {world.noise!r}"
     drift = world.truth.drift if isinstance(world, OfferedWorld) else None
-    if type(drift) not in DRIFTS:
+    if type(drift) not in COMPILED_DRIFTS:
         return f"it knows the drifts Jump and Wander, not {drift!r}"
     if type(world.arms) is not FiniteArms and type(world.arms) not in REGIONS:
         return f"it has no compiled support points for {type(world.arms).__name__}"

@@ -20,7 +20,7 @@ from projbandits.strategies.information import (
 from projbandits.strategies.rule import CompiledRule
 from projbandits.subspace import Subspace
 
-SURE = 37.0
+FAR_BEHIND = 37.0
 """An arm this many deviations behind is better with a probability below the smallest float."""
 
 
@@ -43,7 +43,7 @@ def improvement(moments: Moments) -> Prospect:
     G = beyond @ moments.covariance
     s = deviations(moments, beyond, G, h)
     u = np.divide(behind, s, out=np.full_like(s, np.inf), where=s > 0)
-    unknown = u < SURE
+    unknown = u < FAR_BEHIND
     u[~unknown] = 0.0
     density = np.exp(-0.5 * u * u) / np.sqrt(2 * np.pi) * unknown
     delta = float((s * (density - u * ndtr(-u)))[unknown].sum())

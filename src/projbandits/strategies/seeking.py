@@ -17,7 +17,7 @@ from projbandits.subspace import Subspace
 
 GROWTH = 1.3
 """U is found anew when the steps have grown by this factor."""
-ROUNDS = 30
+SEEKING_ROUNDS = 30
 """How many rounds of EM that takes at most; the next time goes on from there."""
 
 
@@ -116,7 +116,7 @@ class SeekingGENTRY(EpsilonGreedy):
         # As if every group had seen a return of 0 along each axis: it holds mu while data are few.
         held = held._replace(xx=held.xx + self.ridge / self.groups * np.eye(d))
         start = None if sought.model is None else loosened(sought.model)
-        model = fitted(held, np.eye(d), start, ROUNDS)
+        model = fitted(held, np.eye(d), start, SEEKING_ROUNDS)
         rest, _ = leading(model, self.leave_out)
         aim = model.mu - rest @ (rest.T @ model.mu)
         due = max(step + 1, int(GROWTH * step))

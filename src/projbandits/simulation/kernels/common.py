@@ -16,7 +16,7 @@ from projbandits.problems import Bernoulli, Gaussian, Uniform
 from projbandits.simulation.kernels import cache
 from projbandits.simulation.kernels.parts import Part
 
-PACKAGE = Path(__file__).parents[2]
+PACKAGE_FOLDER = Path(__file__).parents[2]
 KERNEL_FILES = (
     "ridge.py",
     "problems/offers.py",
@@ -24,7 +24,7 @@ KERNEL_FILES = (
     "simulation/kernels/*.py",
     "strategies/*.py",
 )
-KERNEL_SOURCES = [file for part in KERNEL_FILES for file in sorted(PACKAGE.glob(part))]
+KERNEL_SOURCES = [file for part in KERNEL_FILES for file in sorted(PACKAGE_FOLDER.glob(part))]
 DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in KERNEL_SOURCES)).hexdigest()[:12]
 """A digest of the kernels' sources, constants from elsewhere included; see `bind`."""
 

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from projbandits.simulation.arrays import FiniteWorld
+from projbandits.simulation.kernels.bridges import NEGLIGIBLE
 from projbandits.simulation.kernels.common import (
     LANES,
     argmax,
@@ -24,7 +25,6 @@ from projbandits.simulation.kernels.common import (
 from projbandits.simulation.kernels.philox import begin, normal, uniform
 from projbandits.simulation.kernels.tally import START, Tally, count
 
-NEGLIGIBLE = -math.log(1e-18)
 DEPTH = 70  # a block of 2^63 steps halves 63 times
 NOISE, COINS = 1, 2
 

@@ -10,12 +10,12 @@ from projbandits.simulation.kernels.common import argmax, copy, inlined, inner, 
 from projbandits.simulation.kernels.convex_loop import propose
 from projbandits.simulation.kernels.loops import loops
 from projbandits.simulation.kernels.posterior import RATIO, compare, quadratic, sigma_of
-from projbandits.strategies.improvement import SURE
+from projbandits.strategies.improvement import FAR_BEHIND
 from projbandits.strategies.information import TIE
 
 FAR_BELOW = 80.0
 """With u^2 this far above the least, a density is below 1e-17 of the largest: mere rounding."""
-SURE_BEYOND = SURE + 0.4
+SURE_BEYOND = FAR_BEHIND + 0.4
 """What stands for an arm that is sure to be worse, if finite numbers are needed."""
 TO_INTEGER = 1.5 * 2.0**52
 LOG2_E = 1.4426950408889634
@@ -75,7 +75,7 @@ def promise(h, sigma, room):  # type: ignore[no-untyped-def]
         behind = gaps[j] / deviations[j]
         u[j] = behind if behind < SURE_BEYOND else SURE_BEYOND  # also if it is 0 / 0
     least = lowest(u)
-    farthest = math.sqrt(min(least * least + FAR_BELOW, SURE * SURE))
+    farthest = math.sqrt(min(least * least + FAR_BELOW, FAR_BEHIND * FAR_BEHIND))
     for j in range(gaps.size):
         density = falling(0.5 * u[j] * u[j])
         density = density if u[j] <= farthest else 0.0
