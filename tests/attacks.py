@@ -95,8 +95,8 @@ def starts(tries: int, rng: np.random.Generator) -> Outcomes:
             2, mp_context=context, initializer=_meet, initargs=(context.Barrier(2),)
         ) as pool,
     ):
-        runs = [pool.submit(_start_all, folder, tries, seed) for seed in (0, 1)]
-        ran = [run.result() for run in runs]
+        started = [pool.submit(_start_all, folder, tries, seed) for seed in (0, 1)]
+        ran = [each.result() for each in started]  # Python 3.12.1 would take `run` for a local
         truth = [run(seed=seed) for seed in (0, 1)]
         for i in range(tries):
             outcomes[_after_start(Path(folder, str(i)), [seed[i] for seed in ran], truth)] += 1

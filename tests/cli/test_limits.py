@@ -13,6 +13,8 @@ from projbandits.simulation import memory
 
 DIGITS = "1" * 4000
 DEEP = 5000
+NO_NUMBER = "alpha must be a number, a text in quotes" if sys.version_info >= (3, 13) else ""
+"""What is said of deep signs and sums from Python 3.13 on, whose parser reads them."""
 COMPARE = ["compare", "random_arms", "GENTRY"]
 INSTANCE = "instance(arms=[[1, 0], [0, 1]], theta=[1, 1], subspace={})"
 
@@ -38,10 +40,10 @@ def refused(*arguments: str | Path) -> str:
 @pytest.mark.parametrize(
     ("strategy", "said"),
     [
-        (f"GENTRY(alpha={'-' * DEEP}1)", "must be a name, or a call such as"),
+        (f"GENTRY(alpha={'-' * DEEP}1)", NO_NUMBER or "must be a name, or a call such as"),
         (f"GENTRY(alpha={'-' * 90_000}1)", "must be a name, or a call such as"),
         (f"GENTRY(alpha={'[' * DEEP}{']' * DEEP})", "must be a name, or a call such as"),
-        (f"GENTRY(alpha=1{'+1' * DEEP})", "got 'GENTRY(alpha=1+1+1"),
+        (f"GENTRY(alpha=1{'+1' * DEEP})", NO_NUMBER or "got 'GENTRY(alpha=1+1+1"),
         (f"GENTRY(alpha={'GENTRY(alpha=' * 150}1{')' * 151}", "alpha must be a number, got"),
         (f"GENTRY(alpha={DIGITS})", "alpha must fit a float, got 111"),
         (f"GENTRY(alpha={DIGITS * 2})", "must be a name, or a call such as"),
@@ -145,7 +147,10 @@ GOOD = 'problem = "random_arms"\nstrategies = ["UE"]\n'
         (f"{GOOD}checkpoints = {'[' * DEEP}{']' * DEEP}", "plan.toml must be a TOML file"),
         (f"{GOOD}engine = '{'x' * 500_000}'", "engine must be one of"),
         (f"{GOOD}{'x' * 500_000} = 1", "plan.toml takes problem, strategies"),
-        (GOOD.replace("UE", f"GENTRY(alpha={'-' * DEEP}1)"), "strategy 1 must be a name"),
+        (
+            GOOD.replace("UE", f"GENTRY(alpha={'-' * DEEP}1)"),
+            NO_NUMBER or "strategy 1 must be a name",
+        ),
         (GOOD.replace('["UE"]', f"'{'x' * 500_000}'"), "strategies must be a list"),
         (GOOD.replace('"UE"', f"{{x = '{'x' * 500_000}'}}"), "strategy 1 must be a text"),
         (f"{GOOD}#{'x' * 10**7}", "plan.toml must have at most 1,000,000 bytes: put many arms"),
