@@ -15,7 +15,7 @@ import numpy as np
 import projbandits as pb
 from projbandits.deciding import restoring
 from projbandits.ledger import dump
-from projbandits.ledger.codec import Record, decode, encode
+from projbandits.ledger.codec import LENGTH, Record, decode, encode
 from projbandits.strategies import LinearStrategy
 from tests.crafted import VALUES, Case, sign
 from tests.format1 import U
@@ -65,7 +65,7 @@ def write(path: Path, fields: Any, parts: list[dump.Part]) -> None:
     """Write a file of any fields and parts."""
     text = json.dumps(fields).encode()
     packed = [part.packed() for part in parts]
-    sign(path, b"".join([restoring.LENGTH.pack(len(text)), text, *packed]), version=2)
+    sign(path, b"".join([LENGTH.pack(len(text)), text, *packed]), version=2)
 
 
 def cases(path: Path, strategy: LinearStrategy | None = None) -> list[Case]:

@@ -321,7 +321,7 @@ def test_what_cannot_be_judged_is_said() -> None:
             pb.replay(log(rows), policy, value="return")
     with pytest.raises(TypeError, match="policy must be a strategy such as"):
         pb.replay(log(rows), 3, value="return")
-    with pytest.raises(ValueError, match=r"subspace must be given, .* or ask for value='return'"):
+    with pytest.raises(ValueError, match=r"subspace must .* --protected, or ask for value="):
         pb.replay(log(rows), other)
     with pytest.raises(ValueError, match="value must be one of 'projection', 'return'"):
         pb.replay(log(rows), other, value="returns")
