@@ -8,8 +8,8 @@ import pytest
 import projbandits as pb
 from projbandits.accounts.again import Case, sure
 from projbandits.accounts.protected import Protected
-from projbandits.deciding.decision import Grounds
-from projbandits.deciding.offers import Offer
+from projbandits.decisions.decision import Grounds
+from projbandits.decisions.offers import Offer
 from tests.accounts import fooled
 from tests.everyone import anywhere
 from tests.films import played

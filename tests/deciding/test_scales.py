@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits.deciding import limits
+from projbandits.decisions import limits
 from projbandits.strategies import LinearStrategy
 from tests.scales import attack
 

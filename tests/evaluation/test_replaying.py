@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import projbandits as pb
-from projbandits.deciding.probabilities import probabilities
+from projbandits.decisions.probabilities import probabilities
 from projbandits.ledger.memory_store import MemoryStore
 from tests.logs import NOISE, THETA, U, logged, means, naive_replay, often, play, worker
 

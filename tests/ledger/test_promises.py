@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits.deciding import offers
-from projbandits.deciding.readings import Reader
+from projbandits.decisions import offers
+from projbandits.decisions.readings import Reader
 from projbandits.ledger.protocol import Exists, Store
 from tests import naive
 from tests.deciders import some_arms

@@ -10,9 +10,9 @@ import numpy as np
 from projbandits._checks import Array
 from projbandits.accounts.protected import SCORE_ROUNDING
 from projbandits.arms import FiniteArms
-from projbandits.deciding.decision import Grounds
-from projbandits.deciding.offers import Offer
-from projbandits.deciding.probabilities import probabilities
+from projbandits.decisions.decision import Grounds
+from projbandits.decisions.offers import Offer
+from projbandits.decisions.probabilities import probabilities
 from projbandits.ridge import Ridge
 from projbandits.strategies import Choice, State
 

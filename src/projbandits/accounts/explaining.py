@@ -13,9 +13,9 @@ from projbandits._checks import Array
 from projbandits.accounts.counterfactual import Counterfactual, counterfactual
 from projbandits.accounts.protected import feature_names
 from projbandits.arms import DecisionSet, FiniteArms
-from projbandits.deciding import contexts, offers
-from projbandits.deciding.decision import Decision, Grounds
-from projbandits.deciding.probabilities import probabilities
+from projbandits.decisions import contexts, offers
+from projbandits.decisions.decision import Decision, Grounds
+from projbandits.decisions.probabilities import probabilities
 from projbandits.ledger.fold import Known
 from projbandits.ledger.labels import read_label
 

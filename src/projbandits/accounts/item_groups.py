@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from projbandits._checks import Array, did_you_mean, short
 from projbandits._tables import table_array
 from projbandits.accounts.protected import groups
-from projbandits.deciding.contexts import item_columns, item_places, item_vectors
+from projbandits.decisions.contexts import item_columns, item_places, item_vectors
 from projbandits.ledger.catalogue import Catalogue
 from projbandits.ledger.fold import Known
 

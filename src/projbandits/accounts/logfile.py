@@ -20,10 +20,10 @@ from projbandits._checks import Array, real
 from projbandits._files import whole
 from projbandits.accounts.footer import declared
 from projbandits.accounts.logtable import ATTRIBUTE, TIME
-from projbandits.deciding.decision import LARGEST_COUNT, Decision, Grounds, check_sound
-from projbandits.deciding.limits import LARGEST_ENTRY, check_estimate, check_reward
-from projbandits.deciding.offers import Offer
-from projbandits.deciding.readings import Account
+from projbandits.decisions.decision import LARGEST_COUNT, Decision, Grounds, check_sound
+from projbandits.decisions.limits import LARGEST_ENTRY, check_estimate, check_reward
+from projbandits.decisions.offers import Offer
+from projbandits.decisions.readings import Account
 from projbandits.ledger.fold import Known
 from projbandits.ledger.labels import read_label
 from projbandits.ledger.protocol import EVENTS_AT_ONCE

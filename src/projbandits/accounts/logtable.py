@@ -10,9 +10,9 @@ import numpy as np
 
 from projbandits._blas import single_threaded_blas
 from projbandits.arms import FiniteArms
-from projbandits.deciding.decision import Decision, Grounds
-from projbandits.deciding.probabilities import probabilities
-from projbandits.deciding.readings import Account
+from projbandits.decisions.decision import Decision, Grounds
+from projbandits.decisions.probabilities import probabilities
+from projbandits.decisions.readings import Account
 from projbandits.ledger.fold import Known, learns_plainly
 from projbandits.ledger.labels import write_label
 from projbandits.strategies import LinearStrategy

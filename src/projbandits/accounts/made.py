@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from projbandits._checks import Array
 from projbandits.accounts.offered_items import Items
 from projbandits.arms import FiniteArms
-from projbandits.deciding.contexts import noted
-from projbandits.deciding.decision import Grounds
-from projbandits.deciding.readings import Account, Reader
+from projbandits.decisions.contexts import noted
+from projbandits.decisions.decision import Grounds
+from projbandits.decisions.readings import Account, Reader
 from projbandits.ledger.fold import Known
 from projbandits.ledger.protocol import Held, Ledger
 from projbandits.ledger.randomness import Streams

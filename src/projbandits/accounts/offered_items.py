@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from projbandits._cached import cached_property
 from projbandits._checks import Array
 from projbandits.arms import FiniteArms
-from projbandits.deciding.contexts import item_places
-from projbandits.deciding.offers import Offer
-from projbandits.deciding.readings import Account
+from projbandits.decisions.contexts import item_places
+from projbandits.decisions.offers import Offer
+from projbandits.decisions.readings import Account
 from projbandits.features import Features
 from projbandits.ledger.catalogue import Catalogue
 from projbandits.ledger.labels import read_label

@@ -10,7 +10,7 @@ import numpy as np
 
 from projbandits._blas import single_threaded_blas
 from projbandits._checks import Array
-from projbandits.deciding.readings import Reader
+from projbandits.decisions.readings import Reader
 from projbandits.ledger.fold import Known, advanced, learns_plainly
 from projbandits.ledger.happened import Believed, Decided, Event, Learnt, Merged, Outcome
 from projbandits.ledger.protocol import Held, Ledger

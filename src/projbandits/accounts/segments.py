@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from projbandits.accounts.protected import groups
-from projbandits.deciding.contexts import named
+from projbandits.decisions.contexts import named
 
 ALL = "all"
 """The segment of all decisions together."""

@@ -38,7 +38,7 @@ def audit(
 ) -> None:
     """Show from the log whether the part that must not count played a role."""
     import projbandits as pb
-    from projbandits.deciding.contexts import item_columns
+    from projbandits.decisions.contexts import item_columns
 
     table = None if attributes is None else _table(attributes)
     decider = pb.Decider.open(open_store_at(store, name), name)

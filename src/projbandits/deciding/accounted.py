@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projbandits._checks import integer, positive
-from projbandits.deciding.decision import Decision
-from projbandits.deciding.readings import Account, Reader
 from projbandits.deciding.recorded import Recorded
+from projbandits.decisions.decision import Decision
+from projbandits.decisions.readings import Account, Reader
 from projbandits.ledger.fold import snapshot
 from projbandits.ledger.in_memory import MemoryLedger
 from projbandits.ledger.protocol import EVENTS_AT_ONCE

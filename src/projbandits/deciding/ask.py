@@ -8,9 +8,12 @@ from typing import Any, NamedTuple, overload
 
 from projbandits._blas import while_small
 from projbandits.arms import DecisionSet
-from projbandits.deciding import contexts, offers, reports
+from projbandits.deciding import reports
 from projbandits.deciding.accounted import Accounted
-from projbandits.deciding.choosing import (
+from projbandits.deciding.identifiability import warn_of_what_is_left_out
+from projbandits.deciding.units import look
+from projbandits.decisions import contexts, offers
+from projbandits.decisions.choosing import (
     NOT_KEPT,
     Asked,
     Last,
@@ -21,10 +24,8 @@ from projbandits.deciding.choosing import (
     repeated,
     same_terms,
 )
-from projbandits.deciding.decision import Decision
-from projbandits.deciding.identifiability import warn_of_what_is_left_out
-from projbandits.deciding.identities import is_fresh, read_labels
-from projbandits.deciding.units import look
+from projbandits.decisions.decision import Decision
+from projbandits.decisions.identities import is_fresh, read_labels
 from projbandits.ledger.fold import Known
 from projbandits.ledger.happened import Changed, Event, Offered
 from projbandits.ledger.labels import Label

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from projbandits._checks import LARGEST_SEED, integer
 from projbandits.deciding import reports
 from projbandits.deciding.ask import Asking
-from projbandits.deciding.decision import Decision
-from projbandits.deciding.eligibility import check_features, check_suits
 from projbandits.deciding.finding import Finding
 from projbandits.deciding.stores import named_ledger
+from projbandits.decisions.decision import Decision
+from projbandits.decisions.eligibility import check_features, check_suits
 from projbandits.features import Features
 from projbandits.ledger.describing import strategy_fields
 from projbandits.ledger.fold import carries, changed, opened

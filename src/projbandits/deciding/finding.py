@@ -12,10 +12,10 @@ import numpy as np
 from projbandits._checks import Array, did_you_mean
 from projbandits.arms import FiniteArms
 from projbandits.deciding.accounted import Accounted
-from projbandits.deciding.contexts import named, noted
-from projbandits.deciding.decision import Decision
-from projbandits.deciding.offers import match
-from projbandits.deciding.readings import Account
+from projbandits.decisions.contexts import named, noted
+from projbandits.decisions.decision import Decision
+from projbandits.decisions.offers import match
+from projbandits.decisions.readings import Account
 from projbandits.finding import Found, SideInformation
 
 if TYPE_CHECKING:

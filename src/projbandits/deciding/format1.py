@@ -21,10 +21,10 @@ import numpy as np
 
 from projbandits._checks import Array, real
 from projbandits.arms import FiniteArms
-from projbandits.deciding.decision import Decision, check_sound
-from projbandits.deciding.limits import LARGEST_ENTRY, check_estimate, check_reward
 from projbandits.deciding.restoring import Restored, check_fields, local
 from projbandits.deciding.soundness import or_none, text, texts, whole
+from projbandits.decisions.decision import Decision, check_sound
+from projbandits.decisions.limits import LARGEST_ENTRY, check_estimate, check_reward
 from projbandits.ledger.fold import Known
 from projbandits.ledger.fold import opened as begun
 from projbandits.ledger.happened import Believed, Decided, Event, Offered, Opened

@@ -11,10 +11,10 @@ from datetime import timedelta
 from typing import Any
 
 from projbandits._checks import Array
-from projbandits.deciding.choosing import Recent
-from projbandits.deciding.decision import Decision
-from projbandits.deciding.eligibility import check_suits
 from projbandits.deciding.units import Looked
+from projbandits.decisions.choosing import Recent
+from projbandits.decisions.decision import Decision
+from projbandits.decisions.eligibility import check_suits
 from projbandits.features import Features
 from projbandits.ledger.fold import SECONDS, Known, advanced, snapshot
 from projbandits.ledger.forking import renewed

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from projbandits._checks import integer, positive, real, real_vector, short
 from projbandits._tables import is_table
-from projbandits.deciding import offers
-from projbandits.deciding.decision import Decision
-from projbandits.deciding.eligibility import check_subspace, check_suits
-from projbandits.deciding.identities import items_of
-from projbandits.deciding.limits import LARGEST_NUMBER, check_reward
+from projbandits.decisions import offers
+from projbandits.decisions.decision import Decision
+from projbandits.decisions.eligibility import check_subspace, check_suits
+from projbandits.decisions.identities import items_of
+from projbandits.decisions.limits import LARGEST_NUMBER, check_reward
 from projbandits.ledger.describing import strategy_fields
 from projbandits.ledger.fold import DECISIONS, SECONDS, Known
 from projbandits.ledger.happened import Amended, Changed, Decayed, Event, Learnt, Told, Withdrawn
@@ -55,27 +55,6 @@ def note(meta: Any) -> str | None:
         return json.dumps(meta, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(f"meta must be something that JSON can hold, {error}") from error
-
-
-def context(given: Any, vectors: Collection[str] = ()) -> str | None:
-    """Return the columns that come with a call, as JSON; some may hold vectors."""
-    if given is None:
-        return None
-    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise TypeError(
-            f"context must be one dict of values by their columns' names, got {short(given)}"
-        )
-    plain = {name: getattr(value, "tolist", lambda v=value: v)() for name, value in given.items()}
-    for name, value in plain.items():
-        if isinstance(value, list | tuple | dict) and name not in vectors:
-            raise TypeError(
-                f"context must hold one value per column, got {short(value)} in {name!r}: what "
-                "differs from arm to arm is a column of the arms"
-            )
-    try:
-        return json.dumps(plain)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise TypeError(f"context must hold texts and numbers, {error}") from error
 
 
 def half_life(value: Any) -> tuple[Any, ...]:

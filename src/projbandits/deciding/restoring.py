@@ -8,8 +8,6 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from projbandits.deciding.eligibility import check_suits
-from projbandits.deciding.limits import check_estimate
 from projbandits.deciding.soundness import (
     check_event,
     half_life,
@@ -19,6 +17,8 @@ from projbandits.deciding.soundness import (
     texts,
     whole,
 )
+from projbandits.decisions.eligibility import check_suits
+from projbandits.decisions.limits import check_estimate
 from projbandits.ledger import dump
 from projbandits.ledger.codec import EVENT_KINDS, LENGTH, claimed, decode
 from projbandits.ledger.describing import strategy_of

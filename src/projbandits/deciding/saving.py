@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from projbandits._files import whole as whole_file
 from projbandits._version import __version__
 from projbandits.deciding import format1, restoring
-from projbandits.deciding.eligibility import check_suits
+from projbandits.decisions.eligibility import check_suits
 from projbandits.ledger import dump
 from projbandits.ledger.codec import LENGTH, Record
 from projbandits.ledger.describing import strategy_fields, strategy_of

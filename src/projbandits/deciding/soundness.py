@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from projbandits._checks import LARGEST_SEED
-from projbandits.deciding.decision import LARGEST_COUNT, LATEST
-from projbandits.deciding.limits import LARGEST_ENTRY, LARGEST_NUMBER, check_estimate
+from projbandits.decisions.decision import LARGEST_COUNT, LATEST
+from projbandits.decisions.limits import LARGEST_ENTRY, LARGEST_NUMBER, check_estimate
 from projbandits.features import Features
 from projbandits.ledger.describing import set_of
 from projbandits.ledger.fold import DECISIONS, SECONDS, Known

@@ -12,8 +12,8 @@ import numpy as np
 from projbandits.accounts.logtable import about
 from projbandits.arms import FiniteArms
 from projbandits.deciding.accounted import Accounted
-from projbandits.deciding.probabilities import probabilities
-from projbandits.deciding.readings import Account, Reader
+from projbandits.decisions.probabilities import probabilities
+from projbandits.decisions.readings import Account, Reader
 from projbandits.evaluation.logged import NO_OUTCOMES, Logged, Offered, lacking, open_log, subspaces
 from projbandits.subspace import Subspace
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from projbandits._checks import Array, positive
 from projbandits.deciding.accounted import Accounted
-from projbandits.deciding.offers import match
+from projbandits.decisions.offers import match
 from projbandits.evaluation.fitting import Fit, fit
 from projbandits.evaluation.formats import VowpalRows, open_bandit
 from projbandits.evaluation.ledger_log import ledger_rows

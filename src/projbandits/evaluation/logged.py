@@ -16,7 +16,7 @@ from projbandits._checks import Array
 from projbandits._tables import is_table
 from projbandits.accounts.logtable import ATTRIBUTE
 from projbandits.deciding.accounted import Accounted
-from projbandits.deciding.offers import match
+from projbandits.decisions.offers import match
 from projbandits.ledger.fold import learns_plainly
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy

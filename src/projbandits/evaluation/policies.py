@@ -10,9 +10,9 @@ import numpy as np
 from projbandits._checks import Array, short
 from projbandits.arms import Arm
 from projbandits.deciding.accounted import Accounted
-from projbandits.deciding.eligibility import check_suits
-from projbandits.deciding.offers import Offer, match
-from projbandits.deciding.probabilities import probabilities
+from projbandits.decisions.eligibility import check_suits
+from projbandits.decisions.offers import Offer, match
+from projbandits.decisions.probabilities import probabilities
 from projbandits.evaluation.log_schema import SUM, Chunk
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace

@@ -11,9 +11,9 @@ import numpy as np
 from projbandits._blas import single_threaded_blas
 from projbandits._checks import Array, one_of, positive
 from projbandits.arms import Arm
-from projbandits.deciding.eligibility import check_suits
-from projbandits.deciding.offers import Offer
-from projbandits.deciding.probabilities import probabilities
+from projbandits.decisions.eligibility import check_suits
+from projbandits.decisions.offers import Offer
+from projbandits.decisions.probabilities import probabilities
 from projbandits.evaluation.estimates import CLIP, turned
 from projbandits.evaluation.grouping import PENALTY
 from projbandits.evaluation.judging import VALUES, judge

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from projbandits import specs
 from projbandits._checks import short
-from projbandits.deciding import Decider, offers
+from projbandits.deciding import Decider
 from projbandits.deciding.reports import half_life, seconds
 from projbandits.deciding.stores import open_store
+from projbandits.decisions import offers
 from projbandits.ledger.documents import Documents
 from projbandits.ledger.protocol import Conflict, Unknown
 from projbandits.service import item_tables as items

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._checks import Array, short
 from projbandits._columns import Columns
 from projbandits._encodings import Embedding
-from projbandits.deciding import reports
 from projbandits.features import Features
 
 
@@ -44,14 +43,14 @@ def around(features: Features | None, items: Any, context: Any) -> str | None:
     Examples
     --------
     >>> import projbandits as pb
-    >>> from projbandits.deciding.contexts import around
+    >>> from projbandits.decisions.contexts import around
     >>> features = pb.Features(numeric={"length": (0.0, 1.0), "hour": (0.0, 1.0)}, context=["hour"])
     >>> around(features.fit(), [{"length": 90, "hour": 7}, {"length": 120, "hour": 7}], None)
     '{"hour": 7}'
     """
     vectors = vector_columns(features)
     if context is not None:
-        return reports.context(context, vectors)
+        return _as_json(context, vectors)
     wanted = [] if features is None else [name for name in features.context if name not in vectors]
     if not wanted:
         return None
@@ -61,7 +60,26 @@ def around(features: Features | None, items: Any, context: Any) -> str | None:
         entries = columns.values(name).tolist() if name in columns.names else []
         if entries and all(entry == entries[0] for entry in entries):
             found[name] = entries[0]
-    return reports.context(found) if found else None
+    return _as_json(found) if found else None
+
+
+def _as_json(given: Any, vectors: Collection[str] = ()) -> str:
+    """Return the columns that come with a call, as JSON; some may hold vectors."""
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise TypeError(
+            f"context must be one dict of values by their columns' names, got {short(given)}"
+        )
+    plain = {name: getattr(value, "tolist", lambda v=value: v)() for name, value in given.items()}
+    for name, value in plain.items():
+        if isinstance(value, list | tuple | dict) and name not in vectors:
+            raise TypeError(
+                f"context must hold one value per column, got {short(value)} in {name!r}: what "
+                "differs from arm to arm is a column of the arms"
+            )
+    try:
+        return json.dumps(plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"context must hold texts and numbers, {error}") from error
 
 
 def again(features: Features, items: Any, context: Mapping[str, Any] | None) -> Array:
@@ -120,7 +138,7 @@ def named(value: Any) -> str:
 
     Examples
     --------
-    >>> from projbandits.deciding.contexts import named
+    >>> from projbandits.decisions.contexts import named
     >>> named(1), named(1.0), named(0.5), named(True), named("1"), named(["a", 2])
     ('1', '1', '0.5', 'True', '1', '["a", 2]')
     """

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits.arms import DecisionSet
-from projbandits.deciding.choosing import chosen, state_at
-from projbandits.deciding.decision import Decision, Grounds
-from projbandits.deciding.offers import Offer
+from projbandits.decisions.choosing import chosen, state_at
+from projbandits.decisions.decision import Decision, Grounds
+from projbandits.decisions.offers import Offer
 from projbandits.ledger.describing import set_of, strategy_of
 from projbandits.ledger.fold import Known, advanced
 from projbandits.ledger.happened import Believed, Changed, Decided, Merged, Opened

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from projbandits.deciding.limits import LARGEST_NUMBER
+from projbandits.decisions.limits import LARGEST_NUMBER
 from projbandits.features import Features
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace

@@ -17,8 +17,8 @@ from projbandits._tables import is_table, table_array
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.arms.base import independent_rows
 from projbandits.arms.finite import ARMS_DEPENDENT
-from projbandits.deciding.identities import read_labels
-from projbandits.deciding.limits import LARGEST_ENTRY
+from projbandits.decisions.identities import read_labels
+from projbandits.decisions.limits import LARGEST_ENTRY
 from projbandits.subspace import Subspace
 
 MANY_ARMS = 4096

@@ -12,8 +12,8 @@ import numpy as np
 
 from projbandits._checks import Array
 from projbandits.arms import DecisionSet, FiniteArms
-from projbandits.deciding.decision import Decision, Grounds
-from projbandits.deciding.offers import Offer
+from projbandits.decisions.decision import Decision, Grounds
+from projbandits.decisions.offers import Offer
 from projbandits.ledger.describing import set_key, set_text
 from projbandits.ledger.fold import Known, aged
 from projbandits.ledger.happened import Decided, Described, Event, Rows

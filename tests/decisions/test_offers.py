@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import projbandits as pb
-from projbandits.deciding import offers
+from projbandits.decisions import offers
 from projbandits.strategies.information import BELIEF_DRAWS, TURNS, normal_table
 from tests.deciders import NAMED, fingerprint
 from tests.worlds import U3
