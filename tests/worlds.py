@@ -1,6 +1,7 @@
 """Worlds and strategies that several tests play, and how they play them."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -128,3 +129,9 @@ def taught(strategy: LinearStrategy, seed: int = 0) -> tuple[pb.FiniteArms, pb.S
         observed = arms.vectors[i] @ theta + rng.normal()
         state = strategy.update(state, arms.arm(int(i)), float(observed))
     return arms, state._replace(step=10**6)
+
+
+def trials_in(store: Path) -> int:
+    """Return how many trials are kept, of strategies that have the same ones."""
+    ranges = {tuple(map(int, path.name.split("-")[1:3])) for path in store.glob("part-*")}
+    return len({trial for first, last in ranges for trial in range(first, last + 1)})

@@ -16,7 +16,7 @@ from projbandits._locks import locked
 from projbandits.simulation import engines, executors, records
 from projbandits.simulation.request import Spec
 from tests.simulation.test_engines import Varied
-from tests.worlds import CONVEX, GREEDY, Recorder, run, same
+from tests.worlds import CONVEX, GREEDY, Recorder, run, same, trials_in
 
 Played = list[tuple[str, int]]
 
@@ -158,7 +158,8 @@ def test_a_run_killed_while_it_grows_loses_nothing_and_ends_the_same(tmp_path: P
         assert ("run the same again to continue" in errors) == (end == signal.SIGINT)
         assert all(path.read_bytes() == content for path, content in parts.items())
         parts = {path: path.read_bytes() for path in tmp_path.glob("part-*")}
-        assert there < len(parts) < 22
+        assert there < len(parts)
+        assert trials_in(tmp_path) < 320
         assert same(run(strategies=pb.UE(), trials=20, store=tmp_path, **SIZE), small)
     both = [pb.ProjectedUE(), pb.UE()]
     grown = run(strategies=both, trials=40, store=tmp_path, **SIZE)
@@ -175,7 +176,7 @@ def test_the_second_of_two_runs_waits_and_does_only_what_is_then_missing(tmp_pat
     assert "waiting for another run to finish with store" in second.stderr.readline()
     with pytest.raises(ValueError, match="holds another simulation: its seed is 0, not 1"):
         run(strategies=pb.UE(), store=store, seed=1, **SIZE)  # that need not be waited for
-    assert len(list(store.glob("part-*"))) < 4
+    assert trials_in(store) < 64
     first.send_signal(signal.SIGCONT)
     assert first.communicate(timeout=60)[0].split() == ["64"]
     out, errors = second.communicate(timeout=60)
@@ -206,4 +207,5 @@ def test_waiting_is_seen_where_progress_is(tmp_path: Path) -> None:
     inside.wait(60)
     assert same(run(store=tmp_path, progress=Screen()), run())
     thread.join()
-    assert notes == [f"waiting for another run to finish with store {str(tmp_path)!r} ..."]
+    waiting = [note for note in notes if not note.startswith("compiling")]
+    assert waiting == [f"waiting for another run to finish with store {str(tmp_path)!r} ..."]
