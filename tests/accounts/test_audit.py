@@ -55,7 +55,7 @@ def test_of_many_decisions_a_sample_is_looked_at(monkeypatch: pytest.MonkeyPatch
     decider = fooled.honest(pb.GENTRY(), steps=120)
     whole = decider.audit()
     monkeypatch.setattr("projbandits.accounts.made.DECIDED_AGAIN", 40)
-    monkeypatch.setattr("projbandits.accounts.gathered.LOOKED_AT", 40)
+    monkeypatch.setattr("projbandits.accounts.gathered.DECIDED_AGAIN", 40)
     monkeypatch.setattr("projbandits.accounts.gathered.SELECTED_AGAIN", 20)
     some = decider.audit()
     assert 20 < some.about.looked_at < 60

@@ -194,7 +194,7 @@ def test_chunks_and_executors_change_nothing(monkeypatch: pytest.MonkeyPatch) ->
     rows = table(1000)
     one = pb.replay(log(rows, context="segment"), by_segment, subspace=U)
     fitted = log(rows).fit()
-    monkeypatch.setattr(pieces, "BATCH", 37)
+    monkeypatch.setattr(pieces, "BATCH_ROWS", 37)
     with ThreadPoolExecutor(3) as executor:
         two = pb.replay(log(rows, context="segment"), by_segment, subspace=U, executor=executor)
         again = log(rows).fit(executor=executor)

@@ -60,7 +60,7 @@ def test_what_is_wrong_in_a_csv_file_is_named_by_row_and_column(
     ):
         judged({7: "a,b"})
     # So late that the column was taken to hold numbers.
-    monkeypatch.setattr(log_pieces, "BLOCK", 4096)
+    monkeypatch.setattr(log_pieces, "BLOCK_BYTES", 4096)
     late = 305
     with pytest.raises(ValueError, match=rf"got 'good' in row {late}, column 'click', which began"):
         judged({late: word}, 4)
@@ -84,7 +84,7 @@ def test_workers_in_other_folders_find_the_file_or_say_that_they_do_not(
 def test_small_groups_of_rows_are_read_together_and_rows_keep_their_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_pieces, "ENOUGH", 20)
+    monkeypatch.setattr(log_pieces, "ENOUGH_ROWS", 20)
     rows = table(90)
     one = pb.replay(log(rows), other, subspace=U).estimates()
     path = tmp_path / "log.parquet"
@@ -254,7 +254,7 @@ def vowpal(path: Path, n: int = 200, **changed: Any) -> Path:
 
 
 def test_a_log_of_vowpal_wabbit_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "LINES", 60)
+    monkeypatch.setattr(formats, "LINES_AT_ONCE", 60)
     found = pb.Log.from_vw(vowpal(tmp_path / "log.json"))
     assert found.names == ("f.kind=b", "f.x")
     np.testing.assert_allclose(found.fit(penalty=1e-9).theta, [0.0, 2.0], atol=1e-6)
@@ -324,7 +324,7 @@ def test_a_ledger_is_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
     decider.tell(decider.ask(rng.normal(size=(3, 3))), 1.0)  # the log is that of when it was made
     assert pb.replay(found, decider).look.rows == rows
     assert pb.replay(pb.Log.from_ledger(decider), decider).look.rows == rows + 1
-    monkeypatch.setattr(ledger_log, "KEPT", 0)
+    monkeypatch.setattr(ledger_log, "KEPT_BYTES", 0)
     again = pb.Log.from_ledger(decider)
     assert sum(len(chunk.reward) for chunk in again.chunks()) == rows + 1
     assert sum(len(chunk.reward) for chunk in again.chunks()) == rows + 1

@@ -69,7 +69,7 @@ def test_more_leaves_what_was_there_as_it_was() -> None:
 
 
 def test_rows_that_are_kept_do_not_depend_on_the_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sums, "KEPT", 50)
+    monkeypatch.setattr(sums, "KEPT_ROWS", 50)
     X = np.arange(400.0)[:, None]
     whole = Sample.none(1).update(0, X, X)
     parts = Sample.none(1).update(0, X[:90], X[:90]).update(90, X[90:], X[90:])
