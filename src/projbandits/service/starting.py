@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -31,6 +32,8 @@ SECONDS_TO_END = 4
 LARGEST_SETTINGS = 10_000_000
 SWITCH = 0.0005
 """How many seconds a thread works before another may: the one that answers must not wait long."""
+COLLECTED = 50_000, 20, 50
+"""How much is made before what nobody refers to is looked for: all requests wait meanwhile."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +133,10 @@ def application() -> FastAPI:
 
 def _app(settings: Settings) -> FastAPI:
     sys.setswitchinterval(SWITCH)
-    return make_app(Hub(settings.store), Limits(**settings.limits))
+    app = make_app(Hub(settings.store), Limits(**settings.limits))
+    gc.freeze()  # what is there from the start stays, and need not be looked through
+    gc.set_threshold(*COLLECTED)
+    return app
 
 
 class Stopping(uvicorn.Server):
