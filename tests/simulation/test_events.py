@@ -36,8 +36,8 @@ from tests.worlds import (
 
 SKIPPING: list[LinearStrategy] = [*GREEDY, *OPTIMISTIC]
 
-STEPS, SKIPS = 1000, 2000
-"""Trials of each engine: as sharp as 1,333 of both, as events are cheap and steps are not."""
+STEPS, SKIPS = 1500, 3000
+"""Trials of each engine: as sharp as 2,000 of both, as events are cheap and steps are not."""
 SIZE = {"horizon": 500, "checkpoints": [100, 500]}
 
 
