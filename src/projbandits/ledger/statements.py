@@ -27,9 +27,11 @@ class Statement:
     >>> import sqlalchemy as sa
     >>> from projbandits.ledger.statements import Statement
     >>> add = Statement(sa.select((sa.bindparam("a", type_=sa.Integer) + 1).label("more")))
-    >>> with sa.create_engine("sqlite://").connect() as connection:
+    >>> engine = sa.create_engine("sqlite://")
+    >>> with engine.connect() as connection:
     ...     add.rows(connection, {"a": 4})
     [Row(more=5)]
+    >>> engine.dispose()
     """
 
     def __init__(self, core: Any) -> None:
