@@ -8,6 +8,7 @@ import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,7 @@ class Folder:
         write_json(self._manifest, content)
 
 
+@cache
 def environment() -> str:
     """Return the versions that a number may depend on."""
     versions = {"projbandits": __version__, "Python": platform.python_version()}
