@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -21,6 +22,8 @@ from projbandits._checks import Array, real
 RESAMPLES = 1000
 LEAST_TRIALS = 20
 """With fewer trials the bootstrap says nothing."""
+MOST_KEPT = 4_000_000
+"""How many numbers of resampled trials are kept for the next estimate: 32 MB."""
 
 
 class Estimate(NamedTuple):
@@ -179,11 +182,24 @@ def _bootstrap(
     n = len(values)
     if n < LEAST_TRIALS:
         return Estimate(float(statistic(values.mean(axis=0))), math.nan, math.nan)
-    draws = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=resamples) / n
     tail = (1 - _checked(level)) / 2
-    found = statistic(draws @ values)
+    found = statistic(_resampled(n, resamples) @ values)
     low, high = np.quantile(found, [tail, 1 - tail])
     return Estimate(float(statistic(values.mean(axis=0))), float(low), float(high))
+
+
+def _draw(n: int, resamples: int) -> Array:
+    """Return in which share of n draws each of n trials was drawn, in each resample."""
+    counts = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=resamples)
+    return np.asarray(counts / n)
+
+
+_kept_draw = lru_cache(maxsize=2)(_draw)
+
+
+def _resampled(n: int, resamples: int) -> Array:
+    """Return `_draw`, which takes ten times as long as its use; what is not large is kept."""
+    return (_kept_draw if n * resamples <= MOST_KEPT else _draw)(n, resamples)
 
 
 def normal_quantile(level: float) -> float:

@@ -40,7 +40,11 @@ def test_a_moderate_alpha_beats_both_ends(ends: tuple[float, float], outcome: st
     sweep = tuple(pb.GENTRY(alpha=alpha) for alpha in (0.1, 1.0, 2.0, 10.0))
     means = np.array([ends[0], 5.0, 4.0, ends[1]])
     noise = np.random.default_rng(0).normal(size=(4, 30)) / 10
-    conditions = moderate_alpha(A)({"x": made_up(sweep, (means[:, None] + noise)[:, :, None])})
+    regret = (means[:, None] + noise)[:, :, None]
+    results = {"x": made_up(sweep, regret[:, :12]), "close": made_up(sweep[1:3], regret[1:3])}
+    conditions = moderate_alpha(A, dataclasses.replace(A, name="close"))(results)
+    over = [regret[end, 1:12:2, 0] - regret[2, 1:12:2, 0] for end in (0, 3)]
+    assert [c.estimate for c in conditions] == [statistics.mean(more) for more in over]
     assert [c.what.split(": ")[1] for c in conditions] == [
         "regret at alpha 0.1 minus that at 2",
         "regret at alpha 10 minus that at 2",
@@ -67,7 +71,7 @@ def test_what_is_best_in_one_sweep_is_judged_elsewhere() -> None:
         "sweep": sweep,
         "tuned": made_up(chosen, np.stack([5 * ones[0], 3 * ones[0]])),
     }
-    setting = Setting("x", "here", A, SWEEP, TUNED, own=pb.GENTRY(), benchmarks=(pb.UE(),))
+    setting = Setting("x", "here", A, SWEEP, SWEEP, TUNED, own=pb.GENTRY(), benchmarks=(pb.UE(),))
     given, tuned = (check(results) for _, check in less(setting))
     assert [(c.estimate.value, c.outcome) for c in given] == [(-3.0, HOLDS)]
     assert [(c.estimate.value, c.outcome) for c in tuned] == [(2.0, FAILS)]

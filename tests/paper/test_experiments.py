@@ -1,8 +1,24 @@
 """The paper's experiments at full size."""
 
+import numpy as np
 import pytest
 
 import projbandits as pb
+from projbandits.paper.experiments import close
+from tests.paper.made_up import made_up
+
+
+def test_a_sweep_goes_on_with_what_may_be_best_in_the_same_worlds() -> None:
+    # Worlds differ by thousands; alpha 1 is best, 3 worse by too little to tell, 10 by one surely.
+    # UE, with far more regret, is a family of its own.
+    rng = np.random.default_rng(0)
+    worlds, noise = rng.uniform(0, 5000, size=40), rng.normal(size=40)
+    more = np.array([worlds, worlds + 0.1 + noise, worlds + 1 + 0.1 * noise, worlds + 9000])
+    strategies = (*(pb.GENTRY(alpha=alpha) for alpha in (1.0, 3.0, 10.0)), pb.UE())
+    sweep = made_up(strategies, more[:, :, None])
+    assert close(sweep) == {"GENTRY()", "GENTRY(alpha=3.0)", "UE()"}
+    single = made_up(strategies, more[:, :1, None])
+    assert close(single) == set(single.strategies)  # one trial tells nothing
 
 
 def test_setting_a_at_full_horizon_is_in_the_papers_range() -> None:

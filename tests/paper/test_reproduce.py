@@ -3,6 +3,8 @@
 import dataclasses
 import subprocess
 import sys
+from collections import Counter
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +68,40 @@ def test_figures_add_up_in_one_folder(finished: Path) -> None:
 
 def test_a_tuned_experiment_continues_with_what_the_sweep_chose(tmp_path: Path) -> None:
     done = reproduce(["fig-alpha-a"], out=tmp_path, **SMALL)
-    sweep, tuned = done.results["alpha-a"], done.results["tuned-a"]
-    assert sweep.seed == 100
+    sweep, tuned = done.results["close-a"], done.results["tuned-a"]
+    assert sweep.seed == done.results["alpha-a"].seed == 100
     assert tuned.strategies == tuple(map(repr, e.TUNED_A.chosen(done.results)))
     assert len(tuned.strategies) == len(e.FINITE)
     assert tuned.seed == 0
     again = reproduce(["fig-alpha-a"], out=tmp_path, executor=Tired(0), **SMALL)
     np.testing.assert_array_equal(again.results["tuned-a"].regret, tuned.regret)
+
+
+class Counting(Tired):
+    """Counts how often each strategy plays each trial."""
+
+    def __init__(self) -> None:
+        super().__init__(-1)
+        self.played: Counter[tuple[str, int, str, int]] = Counter()
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        spec, trials = args[:2]
+        for label in spec.labels:
+            self.played.update((repr(spec.problem), spec.seed, label, i) for i in trials)
+        return super().submit(fn, *args, **kwargs)
+
+
+def test_no_trial_is_played_twice(tmp_path: Path) -> None:
+    counting, size = Counting(), {**SMALL, "trials": 150}
+    results = reproduce(["fig-a", "fig-alpha-a"], out=tmp_path, executor=counting, **size).results
+    assert set(counting.played.values()) == {1}
+    first, close, tuned = results["alpha-a"], results["close-a"], results["tuned-a"]
+    assert (first.trials, close.trials) == (3, 30)
+    np.testing.assert_array_equal(close.regret[:, :3], first.only(*close.strategies).regret)
+    both = [label for label in tuned.strategies if label in results["setting-a"].strategies]
+    rows = [np.arange(38) + 75 * seed for seed in range(4)]  # of 38 and of 75 trials per seed
+    given = results["setting-a"].only(*both).regret[:, np.concatenate(rows)]
+    np.testing.assert_array_equal(tuned.only(*both).regret, given)
 
 
 def test_an_unknown_figure_suggests_a_known_one(tmp_path: Path) -> None:

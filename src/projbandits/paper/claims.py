@@ -97,8 +97,8 @@ CLAIMS = (
             text=f"A moderate alpha is best for each strategy {s.where}; too small and too large "
             "are both worse.",
             source=source,
-            experiments=(s.sweep,),
-            readings=alone(moderate_alpha(s.sweep)),
+            experiments=(s.sweep, s.close),
+            readings=alone(moderate_alpha(s.sweep, s.close)),
             figures=(f"fig-alpha-{s.name}",),
             remark="CURSE and UE aim at the return. Once they have found the best return, "
             "exploring costs them no more projection regret than not exploring, so the claim need "

@@ -100,22 +100,28 @@ def final(result: Result, label: str) -> Array:
     return last
 
 
-def moderate_alpha(experiment: Experiment) -> Check:
+def moderate_alpha(sweep: Experiment, close: Experiment) -> Check:
     """Return the check that for each family an alpha within the range beats both its ends.
 
-    The best alpha is chosen on every other trial and tested on the rest, so that luck in the
-    choice does not count.
+    The best alpha is chosen among the close ones, on every other trial, and tested on the rest, so
+    that luck in the choice does not count. An end that was left out is compared in the trials that
+    it has.
     """
 
     def conditions(results: Results) -> list[Condition]:
-        result = results[experiment.name]
+        tables = results[sweep.name], results[close.name]
+        regrets = {label: final(table, label) for table in tables for label in table.strategies}
         found = []
-        for family, rows in result.against("alpha").groupby("family", sort=False):
+        for family, rows in tables[0].against("alpha").groupby("family", sort=False):
             inner = rows.iloc[1:-1]
-            chosen_by = [final(result, label)[::2].mean() for label in inner["strategy"]]
+            open_ones = inner[inner["strategy"].isin(tables[1].strategies)]
+            inner = inner if open_ones.empty else open_ones
+            chosen_by = [regrets[label][::2].mean() for label in inner["strategy"]]
             best = inner.iloc[int(np.argmin(chosen_by))]
             for end in (rows.iloc[0], rows.iloc[-1]):
-                more = final(result, end["strategy"]) - final(result, best["strategy"])
+                both = regrets[end["strategy"]], regrets[best["strategy"]]
+                shared = min(map(len, both))
+                more = both[0][:shared] - both[1][:shared]
                 more = more[1::2] if len(more) > 1 else more
                 what = f"{family}: regret at alpha {end['alpha']:g} minus that at {best['alpha']:g}"
                 brief = f"{family} at {best['alpha']:g}"

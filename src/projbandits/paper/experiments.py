@@ -20,6 +20,8 @@ TRIALS = 2000
 HORIZON = 10_000
 TUNING = 100
 """How far the seed on which alphas are chosen lies from the first on which they are judged."""
+SURELY = 0.99
+"""The level at which an alpha must be worse than another to be left out of a sweep's rest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +44,11 @@ class Experiment:
         Which seed comes first, counted from the one asked for.
     tuned_on : Experiment, optional
         A sweep: of each family, only the strategy with the least regret there is run.
+    closes_in_on : Experiment, optional
+        A sweep over fewer trials: only what may be best of its family by these is run.
+    worlds_of : str
+        Experiments of one name meet the same worlds, and what one has played the others do not
+        play again; by default its own.
     curve : bool
         Whether the whole curve is recorded, or the last step alone.
     convex : bool
@@ -58,6 +65,8 @@ class Experiment:
     seeds: int = 1
     offset: int = 0
     tuned_on: Experiment | None = None
+    closes_in_on: Experiment | None = None
+    worlds_of: str = ""
     curve: bool = True
     convex: bool = False
     cost: float = 1.0
@@ -75,16 +84,24 @@ class Experiment:
         return range(asked + self.offset, asked + self.offset + self.seeds)
 
     def chosen(self, results: Mapping[str, Result]) -> tuple[Strategy, ...]:
-        """Return what is run: all strategies, or the best of each family in the sweep."""
-        if self.tuned_on is None:
+        """Return what is run: all strategies, or of each family the best, or what is close."""
+        if self.tuned_on is not None:
+            sweep = results[self.tuned_on.name].against("alpha")
+            kept = set(sweep.loc[sweep.groupby("family")["mean"].idxmin(), "strategy"])
+        elif self.closes_in_on is not None:
+            kept = close(results[self.closes_in_on.name])
+        else:
             return self.strategies
-        sweep = results[self.tuned_on.name].against("alpha")
-        best = set(sweep.loc[sweep.groupby("family")["mean"].idxmin(), "strategy"])
-        return tuple(strategy for strategy in self.strategies if repr(strategy) in best)
+        return tuple(strategy for strategy in self.strategies if repr(strategy) in kept)
+
+    @property
+    def follows(self) -> Experiment | None:
+        """The experiment by which it is known what is run."""
+        return self.tuned_on or self.closes_in_on
 
     @property
     def families(self) -> tuple[Strategy, ...]:
-        """As many strategies as are run, before it is known which."""
+        """At least as many strategies as are run, before it is known which."""
         if self.tuned_on is None:
             return self.strategies
         return tuple({family_of(strategy): strategy for strategy in self.strategies}.values())
@@ -103,6 +120,21 @@ def family_of(strategy: Strategy) -> str:
     return name_of(repr(replace(alike, alpha=type(alike).alpha)))
 
 
+def close(sweep: Result) -> set[str]:
+    """Return the labels of what may be best of its family: by its trials, the rest surely is not.
+
+    A strategy is left out if its regret exceeds that of the family's best in the same worlds, by
+    the mean difference and its interval of level `SURELY`.
+    """
+    kept = set()
+    for _, rows in sweep.against("alpha").groupby("family"):
+        labels = rows["strategy"].tolist()
+        best = rows.loc[rows["mean"].idxmin(), "strategy"]
+        more = sweep.only(*labels).paired(best, level=SURELY)
+        kept |= set(labels) - set(more.index[more["low"] > 0])
+    return kept
+
+
 def _sweep(
     name: str,
     problem: Callable[[], Problem],
@@ -112,7 +144,7 @@ def _sweep(
 ) -> Experiment:
     """Return the experiment that tries every alpha for each family, on a seed of its own."""
     return Experiment(
-        name=name,
+        name=f"alpha-{name}",
         problem=problem,
         strategies=tuple(family(alpha) for family in families for alpha in alphas),
         offset=TUNING,
@@ -121,14 +153,25 @@ def _sweep(
     )
 
 
-def _tuned(name: str, sweep: Experiment, **size: Any) -> Experiment:
-    """Return the experiment that judges what a sweep chose, on the seeds of the other figures."""
-    return Experiment(
-        name=name,
-        problem=sweep.problem,
+def _close(sweep: Experiment, **size: Any) -> Experiment:
+    """Return the experiment that goes on with the alphas that a sweep leaves open."""
+    return replace(
+        sweep,
+        name=sweep.name.replace("alpha", "close"),
+        closes_in_on=sweep,
+        worlds_of=sweep.name,
+        **size,
+    )
+
+
+def _tuned(given: Experiment, sweep: Experiment, **size: Any) -> Experiment:
+    """Return the experiment that judges what a sweep chose, in the worlds of the given alphas."""
+    return replace(
+        given,
+        name=sweep.name.replace("close", "tuned"),
         strategies=sweep.strategies,
         tuned_on=sweep,
-        convex=sweep.convex,
+        worlds_of=given.name,
         **size,
     )
 
@@ -181,42 +224,41 @@ SETTING_C = Experiment(
 )
 WINE = Experiment(name="wine", problem=wine, strategies=FINITE, seeds=4, cost=6)
 
-ALPHA_A = _sweep("alpha-a", random_arms, FINITE_ALPHAS, FINITE_FAMILIES, trials=0.2, cost=4)
-ALPHA_B = _sweep("alpha-b", _setting_b, FINITE_ALPHAS, FINITE_FAMILIES, trials=0.2, cost=4)
+ALPHA_A = _sweep("a", random_arms, FINITE_ALPHAS, FINITE_FAMILIES, trials=0.02)
+ALPHA_B = _sweep("b", _setting_b, FINITE_ALPHAS, FINITE_FAMILIES, trials=0.02)
+ALPHA_WINE = _sweep("wine", wine, FINITE_ALPHAS, FINITE_FAMILIES, trials=0.02, cost=2)
 ALPHA_C = _sweep(
-    "alpha-c",
-    entropy_ball,
-    INFINITE_ALPHAS,
-    INFINITE_FAMILIES,
-    trials=0.04,
-    convex=True,
-    cost=10,
+    "c", entropy_ball, INFINITE_ALPHAS, INFINITE_FAMILIES, trials=0.01, convex=True, cost=2
 )
-ALPHA_WINE = _sweep("alpha-wine", wine, FINITE_ALPHAS, FINITE_FAMILIES, trials=0.1, cost=6)
-TUNED_A = _tuned("tuned-a", ALPHA_A, seeds=4, cost=3)
-TUNED_B = _tuned("tuned-b", ALPHA_B, seeds=4, cost=3)
-TUNED_C = _tuned("tuned-c", ALPHA_C, trials=0.2, seeds=4, cost=8)
-TUNED_WINE = _tuned("tuned-wine", ALPHA_WINE, trials=0.5, seeds=4, cost=4)
+CLOSE_A = _close(ALPHA_A, trials=0.2, cost=2)
+CLOSE_B = _close(ALPHA_B, trials=0.2, cost=2)
+CLOSE_C = _close(ALPHA_C, trials=0.04, cost=4)
+CLOSE_WINE = _close(ALPHA_WINE, trials=0.1, cost=2)
+TUNED_A = _tuned(SETTING_A, CLOSE_A, trials=1, cost=1)
+TUNED_B = _tuned(SETTING_B, CLOSE_B, cost=1)
+TUNED_C = _tuned(SETTING_C, CLOSE_C, trials=0.1, cost=5)
+TUNED_WINE = _tuned(WINE, CLOSE_WINE, trials=0.5, cost=5)
 
 STILL_C = Experiment(
     name="still-c",
     problem=lambda: entropy_ball(tie=STILL),
     strategies=INFINITE,
-    trials=0.2,
+    trials=0.1,
     seeds=4,
     convex=True,
-    cost=3,
+    cost=2,
 )
 ALPHA_STILL = _sweep(
-    "alpha-still",
-    lambda: entropy_ball(tie=STILL),
+    "still",
+    STILL_C.problem,
     INFINITE_ALPHAS,
     INFINITE_FAMILIES[:4],
-    trials=0.04,
+    trials=0.01,
     convex=True,
-    cost=4,
+    cost=2,
 )
-TUNED_STILL = _tuned("tuned-still", ALPHA_STILL, trials=0.1, cost=4)
+CLOSE_STILL = _close(ALPHA_STILL, trials=0.04, cost=3)
+TUNED_STILL = _tuned(STILL_C, CLOSE_STILL, cost=2)
 """Setting c with the other reading; the worlds are those of `SETTING_C` and of `ALPHA_C`."""
 
 WINE_PROBLEMS: tuple[tuple[str, Callable[[], Problem]], ...] = (
@@ -230,12 +272,13 @@ WINE_READINGS = tuple(
     for name, problem in WINE_PROBLEMS
 )
 ALPHA_WINE_READINGS = tuple(
-    _sweep(f"alpha-wine-{name}", problem, FINITE_ALPHAS, FINITE_FAMILIES, trials=0.05, cost=2)
+    _sweep(f"wine-{name}", problem, FINITE_ALPHAS, FINITE_FAMILIES, trials=0.01)
     for name, problem in WINE_PROBLEMS
 )
+CLOSE_WINE_READINGS = tuple(_close(sweep, trials=0.05) for sweep in ALPHA_WINE_READINGS)
 TUNED_WINE_READINGS = tuple(
-    _tuned(f"tuned-wine-{name}", sweep, trials=0.2, cost=1)
-    for (name, _), sweep in zip(WINE_PROBLEMS, ALPHA_WINE_READINGS, strict=True)
+    _tuned(given, sweep, trials=0.1, cost=2)
+    for given, sweep in zip(WINE_READINGS, CLOSE_WINE_READINGS, strict=True)
 )
 
 LONG = Experiment(

@@ -8,7 +8,7 @@ from projbandits.paper import experiments as e
 from projbandits.paper import panels
 from projbandits.paper.experiments import Experiment
 from projbandits.paper.panels import Drawing
-from projbandits.paper.settings import READINGS_OF_WINE, WINES, A, B, C
+from projbandits.paper.settings import READINGS_OF_WINE, STILL_WINES, WINES, A, B, C
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,10 +55,11 @@ FIGURES = {
         title="Setting a: regret against alpha, and each strategy at its best",
         caption="Left: mean projection regret at the last step for each strategy and alpha, in the "
         "same worlds. GENTRY is shown with D_k by pivoted QR and with the first k arms; UE aims at "
-        "the return, ProjectedUE is the rule as printed. Right: the best of each, in the worlds of "
-        "another seed.",
+        "the return, ProjectedUE is the rule as printed. Alphas that the first trials "
+        "show not to be the best have no more than these, and wider bars. Right: the best of each, "
+        "in the worlds of another seed.",
         source="Fig. 1a",
-        experiments=(A.sweep, A.tuned),
+        experiments=(A.sweep, A.close, A.tuned),
         draw=panels.alphas(A),
     ),
     "fig-alpha-c": Figure(
@@ -66,7 +67,7 @@ FIGURES = {
         caption="The same on the entropy ball, over fewer trials: a choice of UE on a convex set "
         "is a search, and costs as much as tens of choices among finitely many arms.",
         source="Fig. 1b",
-        experiments=(C.sweep, C.tuned),
+        experiments=(C.sweep, C.close, C.tuned),
         draw=panels.alphas(C),
     ),
     "fig-a": Figure(
@@ -105,13 +106,13 @@ FIGURES = {
     "fig-alpha-b": Figure(
         title="Setting b: regret against alpha, and each strategy at its best",
         caption="As in setting a; the paper uses the alphas of setting a here.",
-        experiments=(B.sweep, B.tuned),
+        experiments=(B.sweep, B.close, B.tuned),
         draw=panels.alphas(B),
     ),
     "fig-alpha-wine": Figure(
         title="White wines: regret against alpha, and each strategy at its best",
         caption="As in setting a; the paper prints no alphas for the wines.",
-        experiments=(WINES.sweep, WINES.tuned),
+        experiments=(WINES.sweep, WINES.close, WINES.tuned),
         draw=panels.alphas(WINES),
     ),
     "fig-wine-readings": Figure(
@@ -131,7 +132,7 @@ FIGURES = {
         caption="At first theta-hat is 0 and every arm is a maximiser. By default the first arm of "
         "D_k is played then. If 0 is played, which teaches nothing, GENTRY idles until it "
         "explores, for long if alpha is small.",
-        experiments=(e.ALPHA_C, e.STILL_C, e.ALPHA_STILL, e.TUNED_STILL),
+        experiments=(C.sweep, C.close, *STILL_WINES.experiments),
         draw=panels.tie,
     ),
     "fig-long": Figure(
@@ -158,7 +159,7 @@ FIGURES = {
         caption="Left: GENTRY's mean regret against alpha for two choices of the k independent "
         "arms. Right: at alpha 1, the share of trials with more regret than a value. Means are "
         "driven by a tail, and the tail is what the choice of D_k shortens.",
-        experiments=(e.ALPHA_A, e.SETTING_A),
+        experiments=(A.sweep, A.close, A.given),
         draw=panels.basis,
     ),
     "fig-smooth": Figure(

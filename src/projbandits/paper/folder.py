@@ -92,15 +92,19 @@ class Folder:
         return self.path / "data" / f"{name}.parquet"
 
     def store(self, name: str) -> Path:
-        """Return where the finished trials of an unfinished experiment are kept."""
+        """Return where the trials of unfinished experiments in the same worlds are kept."""
         return self.path / "unfinished" / name
+
+    def forget(self, name: str) -> None:
+        """Remove these trials, when all experiments in their worlds are finished."""
+        shutil.rmtree(self.store(name), ignore_errors=True)
 
     def load(self, name: str) -> Result | None:
         """Return the result of an experiment, if it is finished."""
         return Result.load(self.data(name)) if self.data(name).is_file() else None
 
     def keep(self, name: str, result: Result) -> None:
-        """Write the result of a finished experiment and forget its parts.
+        """Write the result of a finished experiment.
 
         The table comes first, so that a run killed in between is done again.
         """
@@ -109,7 +113,6 @@ class Folder:
         result.save(self.data(name))
         self.made_with[name] = environment()
         self._write()
-        shutil.rmtree(self.store(name), ignore_errors=True)
 
     def count(self, name: str, seconds: float) -> None:
         """Add to the time spent on an experiment, interrupted runs included."""

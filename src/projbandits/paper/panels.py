@@ -12,7 +12,7 @@ from projbandits._words import name_of
 from projbandits.paper import experiments as e
 from projbandits.paper.conditions import final, label_of, thresholds, worlds
 from projbandits.paper.experiments import Experiment, family_of
-from projbandits.paper.settings import PRINTED, TUNED, Setting
+from projbandits.paper.settings import PRINTED, STILL_WINES, TUNED, A, C, Setting
 from projbandits.paper.verdicts import Results
 from projbandits.results import Result
 from projbandits.statistics import Estimate
@@ -28,10 +28,10 @@ def pair(experiment: Experiment) -> Drawing:
 
 def alphas(setting: Setting) -> Drawing:
     """Draw the sweep, and what it chose over time."""
-    sweep, tuned = setting.sweep.name, setting.tuned.name
+    sweep, close, tuned = setting.sweep.name, setting.close.name, setting.tuned.name
     return lambda results, title: plots.panels(
         [
-            lambda ax: plots.against(results[sweep], "alpha", ax),
+            lambda ax: plots.against([results[sweep], results[close]], "alpha", ax),
             lambda ax: plots.regret(results[tuned], ax),
         ],
         title=title,
@@ -65,11 +65,11 @@ def compared(groups: dict[str, Setting]) -> Drawing:
 
 def tie(results: Results, title: str) -> Any:
     """Draw the sweeps of setting c with either choice of what is played at first."""
-    default, still = results[e.ALPHA_C.name], results[e.ALPHA_STILL.name]
 
     def sweep(ax: Any, *families: str) -> None:
-        for result, suffix in ((default, ""), (still, ", 0 at first")):
-            plots.against(_families(result, *families), "alpha", ax, suffix=suffix)
+        for setting, suffix in ((C, ""), (STILL_WINES, ", 0 at first")):
+            shown = [_families(results[x.name], *families) for x in (setting.sweep, setting.close)]
+            plots.against(shown, "alpha", ax, suffix=suffix)
 
     return plots.panels(
         [lambda ax: sweep(ax, "GENTRY"), lambda ax: sweep(ax, "CURSE", "REGRET")],
@@ -116,9 +116,9 @@ def limits(results: Results, title: str) -> Any:
 
 def basis(results: Results, title: str) -> Any:
     """Draw what the choice of D_k does to GENTRY."""
-    own = [_families(results[x.name], "GENTRY") for x in (e.ALPHA_A, e.SETTING_A)]
+    *sweep, given = (_families(results[x.name], "GENTRY") for x in (A.sweep, A.close, A.given))
     return plots.panels(
-        [lambda ax: plots.against(own[0], "alpha", ax), lambda ax: plots.survival(own[1], ax)],
+        [lambda ax: plots.against(sweep, "alpha", ax), lambda ax: plots.survival(given, ax)],
         title=title,
     )
 

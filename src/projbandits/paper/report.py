@@ -52,12 +52,13 @@ def render(
     opened = {c: _claim(c, v, shown, folder) for c, v in verdicts.items()}
     first = [html for claim, html in opened.items() if claim.name.startswith(FIRST)]
     others = [html for claim, html in opened.items() if not claim.name.startswith(FIRST)]
+    tables = {name: _summary(_EXPERIMENTS[name], result) for name, result in results.items()}
     sections = {
         "claims": ("Further claims", "".join(others)),
         "differences": ("Where the paper and we differ", _differences(verdicts)),
         "figures": (
             "Figures",
-            "".join(_figure(n, shown, results) for n in pictures if n != OVERVIEW),
+            "".join(_figure(n, shown, tables) for n in pictures if n != OVERVIEW),
         ),
         "method": ("How each number was obtained", _method(results, folder)),
     }
@@ -216,18 +217,18 @@ def _linked(failed: Iterable[tuple[Claim, Reading]], *, beyond: bool) -> list[st
     ]
 
 
-def _figure(name: str, pictures: Pictures, results: Mapping[str, Result]) -> str:
+def _figure(name: str, pictures: Pictures, tables: Mapping[str, str]) -> str:
     figure = FIGURES[name]
     source = f"{figure.source} of the paper. " if figure.source else "Not in the paper. "
-    tables = "".join(
-        details(f"Numbers: {experiment.name}", _summary(experiment, results[experiment.name]))
+    numbers = "".join(
+        details(f"Numbers: {experiment.name}", tables[experiment.name])
         for experiment in figure.experiments
     )
     return (
         f"<section id='{name}'><h3>{escape(figure.title)}</h3><figure>"
         f"{pictures.show(name, figure.caption)}"
         f"<figcaption>{source}{escape(figure.caption)}</figcaption></figure>"
-        f"{tables}</section>"
+        f"{numbers}</section>"
     )
 
 

@@ -25,7 +25,7 @@ from projbandits.paper.experiments import (
 from projbandits.paper.figures import FIGURES
 from projbandits.paper.folder import Folder, opened
 from projbandits.paper.report import render
-from projbandits.paper.running import bytes_of, kept, pooled, run, size_of
+from projbandits.paper.running import bytes_of, forget_trials, kept, pooled, run, size_of
 from projbandits.paper.verdicts import Claim, Verdict
 from projbandits.results import Result
 from projbandits.simulation import prepare, simulate
@@ -146,6 +146,8 @@ def _reproduced(
             if all(experiment.name in results for experiment in claim.experiments)
         }
         pictures = drawn.finished()
+    for experiment in left:
+        forget_trials(experiment, folder)
     page = render(results, verdicts, pictures, folder)
     report = folder.write("report.html", page.encode())
     return Reproduction(results, verdicts, folder.path, report)
@@ -185,7 +187,7 @@ def _finished(folder: Folder) -> dict[str, Result]:
     """Return what an earlier run has finished, whichever figures it was asked for."""
     found: dict[str, Result] = {}
     for experiment in _needed(list(FIGURES)):
-        if experiment.tuned_on is None or experiment.tuned_on.name in found:
+        if experiment.follows is None or experiment.follows.name in found:
             seeds = experiment.seeds_of(folder.settings["seed"])
             parts = [kept(experiment, seed, folder, experiment.chosen(found)) for seed in seeds]
             if all(part is not None for part in parts):

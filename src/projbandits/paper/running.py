@@ -51,6 +51,17 @@ def _part_name(experiment: Experiment, seed: int, folder: Folder) -> str:
     return f"{experiment.name}-{extra + 1}" if extra else experiment.name
 
 
+def _worlds_name(experiment: Experiment, seed: int) -> str:
+    """Return what the worlds of one seed are called, by all experiments that meet them."""
+    return f"{experiment.worlds_of or experiment.name}-{seed}"
+
+
+def forget_trials(experiment: Experiment, folder: Folder) -> None:
+    """Remove the trials that were kept in case of a stop, and for others in the same worlds."""
+    for seed in experiment.seeds_of(folder.settings["seed"]):
+        folder.forget(_worlds_name(experiment, seed))
+
+
 def bytes_of(experiment: Experiment, settings: dict[str, int]) -> int:
     """Return about how much room the results of an experiment take on disk."""
     size = size_of(experiment, settings)
@@ -82,7 +93,7 @@ def run(
                     **size,
                     seed=seed,
                     executor=executor,
-                    store=folder.store(name),
+                    store=folder.store(_worlds_name(experiment, seed)),
                     progress=Part(bar, experiment.cost / steps),
                 )
                 folder.keep(name, part)

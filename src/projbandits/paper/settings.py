@@ -20,7 +20,7 @@ TUNED = "each at its best alpha"
 
 
 class Setting(NamedTuple):
-    """Three experiments on one problem, and who is compared with whom in them.
+    """Four experiments on one problem, and who is compared with whom in them.
 
     Parameters
     ----------
@@ -28,8 +28,10 @@ class Setting(NamedTuple):
         A short name, and the same in a sentence.
     given : Experiment
         The strategies with given alphas.
-    sweep, tuned : Experiment
-        Every alpha, on a seed of its own; the best of each family, on the seeds of `given`.
+    sweep, close : Experiment
+        Every alpha, on a seed of its own; more trials of those that may be best.
+    tuned : Experiment
+        The best of each family, on the seeds of `given`.
     alphas : str
         Which alphas were given.
     own, benchmarks : Strategy and tuple of Strategy
@@ -40,6 +42,7 @@ class Setting(NamedTuple):
     where: str
     given: Experiment
     sweep: Experiment
+    close: Experiment
     tuned: Experiment
     alphas: str = PAPERS_ALPHAS
     own: Strategy = GENTRY_1
@@ -48,28 +51,32 @@ class Setting(NamedTuple):
     @property
     def experiments(self) -> tuple[Experiment, ...]:
         """What is needed to compare in both readings."""
-        return self.given, self.sweep, self.tuned
+        return self.given, self.sweep, self.close, self.tuned
 
 
-A = Setting("a", "in setting a", e.SETTING_A, e.ALPHA_A, e.TUNED_A)
-B = Setting("b", "in setting b", e.SETTING_B, e.ALPHA_B, e.TUNED_B)
+A = Setting("a", "in setting a", e.SETTING_A, e.ALPHA_A, e.CLOSE_A, e.TUNED_A)
+B = Setting("b", "in setting b", e.SETTING_B, e.ALPHA_B, e.CLOSE_B, e.TUNED_B)
 C = Setting(
-    *("c", "in setting c", e.SETTING_C, e.ALPHA_C, e.TUNED_C),
+    *("c", "in setting c", e.SETTING_C, e.ALPHA_C, e.CLOSE_C, e.TUNED_C),
     own=GENTRY_C,
     benchmarks=INFINITE_BENCHMARKS,
 )
 STILL_WINES = Setting(
-    *("c, 0 at first", "in setting c", e.STILL_C, e.ALPHA_STILL, e.TUNED_STILL),
+    *("c, 0 at first", "in setting c", e.STILL_C, e.ALPHA_STILL, e.CLOSE_STILL, e.TUNED_STILL),
     own=GENTRY_C,
     benchmarks=INFINITE_BENCHMARKS,
 )
-WINES = Setting("wine", "on the wine data", e.WINE, e.ALPHA_WINE, e.TUNED_WINE, WINE_ALPHAS)
+WINES = Setting(
+    *("wine", "on the wine data", e.WINE, e.ALPHA_WINE, e.CLOSE_WINE, e.TUNED_WINE),
+    alphas=WINE_ALPHAS,
+)
 READINGS_OF_WINE = tuple(
-    Setting(name, "on the wine data", given, sweep, tuned, WINE_ALPHAS)
-    for name, given, sweep, tuned in zip(
+    Setting(name, "on the wine data", given, sweep, close, tuned, WINE_ALPHAS)
+    for name, given, sweep, close, tuned in zip(
         ("without noise", "raw features"),
         e.WINE_READINGS,
         e.ALPHA_WINE_READINGS,
+        e.CLOSE_WINE_READINGS,
         e.TUNED_WINE_READINGS,
         strict=True,
     )

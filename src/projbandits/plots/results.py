@@ -119,7 +119,7 @@ def found_best(result: Result, ax: Axes | None = None, *, level: float = 0.95) -
 
 
 def against(
-    result: Result,
+    result: Result | Sequence[Result],
     parameter: str = "alpha",
     ax: Axes | None = None,
     *,
@@ -130,8 +130,8 @@ def against(
 
     Parameters
     ----------
-    result : Result
-        What `simulate` returned.
+    result : Result or sequence of Result
+        What `simulate` returned. Of several, the last that has a strategy shows it.
     parameter : str
         The name of a field of the strategies.
     ax : Axes, optional
@@ -150,7 +150,8 @@ def against(
     >>> plots.against(result, "alpha").get_xlabel()
     'alpha (4 trials; bars: 95% intervals)'
     """
-    frame = result.against(parameter, level=level)
+    results = [result] if isinstance(result, Result) else list(result)
+    frame = _latest([one.against(parameter, level=level) for one in results])
     ax = new_axes(ax)
     before = len(ax.containers)
     for i, (family, rows) in enumerate(frame.groupby("family", sort=False), before):
@@ -162,10 +163,18 @@ def against(
     ax.set_yscale("log")
     ax.yaxis.set_major_formatter(thousands)
     ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
-    ax.set_xlabel(f"{parameter} ({result.trials:,} trials; bars: {level:.0%} intervals)")
-    ax.set_ylabel(f"mean projection regret at step {result.steps[-1]:,}")
+    trials = " to ".join(f"{n:,}" for n in sorted({one.trials for one in results}))
+    ax.set_xlabel(f"{parameter} ({trials} trials; bars: {level:.0%} intervals)")
+    ax.set_ylabel(f"mean projection regret at step {results[-1].steps[-1]:,}")
     finish(ax)
     return ax
+
+
+def _latest(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of the first frame, each with the numbers of the last that has them."""
+    rows = pd.concat([frame.set_index("strategy") for frame in frames])
+    rows = rows[~rows.index.duplicated(keep="last")]
+    return rows.loc[frames[0]["strategy"]].reset_index()
 
 
 def survival(result: Result, ax: Axes | None = None) -> Axes:
