@@ -92,6 +92,23 @@ def test_products_of_a_protected_source_are_left_out_too() -> None:
     assert features.subspace.names == features.names
 
 
+@pytest.mark.parametrize("protected", [["t1"], ["title"], ["other"]])
+def test_a_column_of_a_block_is_protected_wherever_it_goes(protected: list[str]) -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(9, 3)), columns=["t0", "t1", "t2"])
+    features = pb.Features(
+        numeric=["t1"],
+        embedding={"title": ["t0", "t1"], "other": ["t1", "t2"]},
+        interactions=[("t1", "title")],
+        protected=protected,
+    ).fit(table)
+    moved = features.transform(table.assign(t1=0.0)) != features.transform(table)
+    kept = features.subspace.matrix.diagonal() == 1
+    assert kept.any()
+    assert moved.any()
+    assert not kept[moved.any(axis=0)].any()
+
+
 def test_units_do_not_matter() -> None:
     thousandths = FILMS.assign(length=FILMS["length"] / 1000)
     one, other = declared().fit(FILMS), declared().fit(thousandths)
@@ -158,6 +175,23 @@ def test_missing_values_are_refused_by_name_or_become_the_mean() -> None:
     assert nobody[0, filled.names.index("genre=other")] == 1
 
 
+def test_words_are_a_category_when_the_first_is_missing() -> None:
+    for gap in (None, np.nan, pd.NA):
+        table = pd.DataFrame({"genre": [gap, "news", "drama"], "length": [1.0, 2.0, 3.0]})
+        features = pb.Features(missing="mean").fit(table)
+        assert features.names[:4] == ("constant", "genre=drama", "genre=news", "genre=other")
+
+
+@pytest.mark.parametrize("gap", [None, float("nan"), pd.NA, pd.NaT])
+def test_a_context_may_lack_its_value(gap: Any) -> None:
+    items = FILMS.head(2)
+    with pytest.raises(ValueError, match="context must have every value, column 'segment' lacks 1"):
+        films_by_segment().transform(items, {"segment": gap})
+    filled = films_by_segment(missing="mean")
+    made = filled.transform(items, {"segment": gap})
+    assert (made[:, filled.names.index("segment=other")] == 1).all()
+
+
 def test_a_column_without_spread_is_left_out_with_a_warning() -> None:
     with pytest.warns(UserWarning, match="column 'length' has the same value in every row"):
         features = declared().fit(FILMS.assign(length=0.1 + 0.2))
@@ -184,6 +218,24 @@ def test_json_holds_all_of_it() -> None:
     context = {"segment": "a"}
     assert (again.transform(FILMS, context) == features.transform(FILMS, context)).all()
     assert (again.subspace.matrix == features.subspace.matrix).all()
+
+
+def test_json_keeps_the_order_of_columns_that_nobody_declared() -> None:
+    mixed = FILMS[["genre", "length", "country"]].assign(price=[1.0, 2.0, 3.0, 4.0], city="Rome")
+    features = pb.Features(protected=["country"]).fit(mixed)
+    again = pb.Features.from_json(features.to_json())
+    assert again.names == features.names
+    assert again.frame(mixed).equals(features.frame(mixed))
+    assert (again.subspace.matrix == features.subspace.matrix).all()
+    named = pb.Features(numeric=["length"], categorical=["genre"], context=["price"]).fit(mixed)
+    assert pb.Features.from_json(named.to_json()).names == named.names
+
+
+def test_reading_json_does_not_warn_again_of_a_column_without_spread() -> None:
+    with pytest.warns(UserWarning, match="'length' has the same value"):
+        features = declared().fit(FILMS.assign(length=1.0))
+    again = pb.Features.from_json(features.to_json())  # a warning would be an error here
+    assert again.names == features.names
 
 
 NUMBER = {"kind": "numeric", "name": "x", "mean": 0.0, "scale": 1.0}

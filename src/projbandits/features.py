@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,7 +135,7 @@ class Features:
             if name in encodings:
                 raise ValueError(f"a source must be declared once, got {name!r} more than once")
             made = self._encoding(kind, name, given, columns)
-            if isinstance(made, Numeric) and made.constant:
+            if given is None and isinstance(made, Numeric) and made.constant:
                 warnings.warn(
                     f"column {name!r} has the same value in every row and is left out",
                     stacklevel=2,
@@ -149,8 +150,7 @@ class Features:
         self.n_features_in_ = len(encodings) if columns is None else len(columns.names)
         self.encodings_ = encodings
         self._said: set[tuple[str, Any]] = set()
-        for cached in ("_layout", "subspace"):
-            self.__dict__.pop(cached, None)
+        self._forget_layout()
         if not self.names:
             raise ValueError("table must have a column that varies, got none")
         twice = [name for name, times in Counter(self.names).items() if times > 1]
@@ -161,6 +161,10 @@ class Features:
                 "column or level, declare the pair once, or pass constant=False"
             )
         return self
+
+    def _forget_layout(self) -> None:
+        for cached in ("_layout", "subspace"):
+            self.__dict__.pop(cached, None)
 
     def _declared(self, columns: Columns | None) -> list[tuple[str, str, Any]]:
         """Return kind, name and what is given of each source."""
@@ -227,12 +231,18 @@ class Features:
         """Each feature's name, and the sources that it descends from."""
         self._check_fitted()
         layout = [(CONSTANT, frozenset[str]())] if self.constant else []
+        parts = {}
         for name, encoding in self.encodings_.items():
-            layout += [(column, frozenset({name})) for column in encoding.names]
+            raw = _raw(encoding) or repeat(name)
+            parts[name] = [
+                (feature, frozenset({name, column}))
+                for feature, column in zip(encoding.names, raw, strict=False)
+            ]
+            layout += parts[name]
         for a, b in self.interactions:
-            for one in self.encodings_[a].names:
-                for other in self.encodings_[b].names:
-                    layout.append((f"{one}:{other}", frozenset({a, b})))
+            for one, its in parts[a]:
+                for other, others in parts[b]:
+                    layout.append((f"{one}:{other}", its | others))
         return layout
 
     @property
@@ -270,7 +280,8 @@ class Features:
     @cached_property
     def subspace(self) -> Subspace:
         """The part that counts: every feature that does not descend from a protected source."""
-        protected = set(self.protected)
+        self._check_fitted()
+        protected = set(self.protected).union(*(_raw(self.encodings_[n]) for n in self.protected))
         left_out = [name for name, sources in self._layout if sources & protected]
         if len(left_out) == len(self._layout):
             raise ValueError(f"protected must leave a feature to decide on, got {left_out!r}")
@@ -409,6 +420,7 @@ class Features:
         made.fit()
         order = [source["name"] for source in data["sources"]]
         made.encodings_ = {name: made.encodings_[name] for name in order}
+        made._forget_layout()  # `fit` took the sources kind by kind
         return made
 
     @classmethod
@@ -494,11 +506,16 @@ _FIELDS: dict[str, type] = {
 """What `to_dict` has beside the format."""
 
 
+def _raw(encoding: Encoding) -> tuple[str, ...]:
+    """Return the columns that a block is made of, which other sources may be made of too."""
+    return (encoding.columns or ()) if isinstance(encoding, Embedding) else ()
+
+
 def _kind(entries: Column) -> str:
     """Return what a column is that nobody declared: words are categories."""
-    first = next((e for e in entries.tolist() if e is not None), None)
-    words = entries.dtype.kind in "US" or isinstance(first, str)
-    return "categorical" if words else "numeric"
+    if entries.dtype.kind == "O":
+        return "categorical" if any(isinstance(e, str) for e in entries) else "numeric"
+    return "categorical" if entries.dtype.kind in "US" else "numeric"
 
 
 def _check_some(columns: Columns) -> None:
