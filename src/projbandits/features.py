@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from projbandits._encodings import (
     check_texts,
     read_encoding,
 )
+from projbandits._tables import MISSING
 from projbandits.subspace import Subspace
 
 if TYPE_CHECKING:
@@ -209,6 +210,16 @@ class Features:
         return Embedding.fit(name, given, columns, self.missing)
 
     def _check_names(self, encodings: dict[str, Encoding]) -> None:
+        owner: dict[str, str] = {}
+        for name, encoding in encodings.items():
+            block = encoding.columns if isinstance(encoding, Embedding) else None
+            for column in block or (name,):
+                # Otherwise what is protected in the one would be kept in the other.
+                if owner.setdefault(column, name) != name:
+                    raise ValueError(
+                        f"a column must belong to one source, got {column!r} in {owner[column]!r} "
+                        f"and {name!r}"
+                    )
         pairs = [tuple(pair) for pair in self.interactions]
         for pair in pairs:
             if len(pair) != 2:
@@ -231,18 +242,12 @@ class Features:
         """Each feature's name, and the sources that it descends from."""
         self._check_fitted()
         layout = [(CONSTANT, frozenset[str]())] if self.constant else []
-        parts = {}
         for name, encoding in self.encodings_.items():
-            raw = _raw(encoding) or repeat(name)
-            parts[name] = [
-                (feature, frozenset({name, column}))
-                for feature, column in zip(encoding.names, raw, strict=False)
-            ]
-            layout += parts[name]
+            layout += [(column, frozenset({name})) for column in encoding.names]
         for a, b in self.interactions:
-            for one, its in parts[a]:
-                for other, others in parts[b]:
-                    layout.append((f"{one}:{other}", its | others))
+            for one in self.encodings_[a].names:
+                for other in self.encodings_[b].names:
+                    layout.append((f"{one}:{other}", frozenset({a, b})))
         return layout
 
     @property
@@ -280,8 +285,7 @@ class Features:
     @cached_property
     def subspace(self) -> Subspace:
         """The part that counts: every feature that does not descend from a protected source."""
-        self._check_fitted()
-        protected = set(self.protected).union(*(_raw(self.encodings_[n]) for n in self.protected))
+        protected = set(self.protected)
         left_out = [name for name, sources in self._layout if sources & protected]
         if len(left_out) == len(self._layout):
             raise ValueError(f"protected must leave a feature to decide on, got {left_out!r}")
@@ -506,16 +510,16 @@ _FIELDS: dict[str, type] = {
 """What `to_dict` has beside the format."""
 
 
-def _raw(encoding: Encoding) -> tuple[str, ...]:
-    """Return the columns that a block is made of, which other sources may be made of too."""
-    return (encoding.columns or ()) if isinstance(encoding, Embedding) else ()
-
-
 def _kind(entries: Column) -> str:
     """Return what a column is that nobody declared: words are categories."""
     if entries.dtype.kind == "O":
-        return "categorical" if any(isinstance(e, str) for e in entries) else "numeric"
+        there = (e for e in entries if type(e).__name__ not in MISSING and not _is_nan(e))
+        return "categorical" if isinstance(next(there, None), str) else "numeric"
     return "categorical" if entries.dtype.kind in "US" else "numeric"
+
+
+def _is_nan(entry: Any) -> bool:
+    return isinstance(entry, float) and math.isnan(entry)
 
 
 def _check_some(columns: Columns) -> None:
