@@ -142,11 +142,35 @@ def test_an_embedding_keeps_its_directions_and_has_mean_squared_length_one() -> 
         vectors.transform([{"title": [1.0, 2.0]}])
 
 
+@pytest.mark.parametrize(
+    "vector", [[0.5, 2.0], np.array([0.5, 2.0]), [[0.5, 2.0]], [[0.5, 2.0]] * 4]
+)
+def test_a_context_may_hold_a_vector(vector: Any) -> None:
+    viewers = np.random.default_rng(0).normal(size=(4, 2))
+    features = pb.Features(
+        numeric=["length"],
+        embedding=["viewer"],
+        context=["viewer"],
+        interactions=[("viewer", "length")],
+    ).fit(FILMS.assign(viewer=list(viewers)))
+    among = features.transform(FILMS.assign(viewer=[[0.5, 2.0]] * 4))
+    assert (features.transform(FILMS, {"viewer": vector}) == among).all()
+    decider = pb.Decider(features=features, seed=0)
+    decision = decider.ask(FILMS, context={"viewer": [0.5, 2.0]})
+    assert (decision.arm == among[decision.index]).all()
+
+
 def test_a_level_that_was_not_seen_is_other_and_said_once() -> None:
     features = declared().fit(FILMS)
     odd = FILMS.assign(genre="western")
-    with pytest.warns(UserWarning, match=r"'genre' has 1 level that fit did not see \('western'\)"):
+    with pytest.warns(
+        UserWarning, match=r"'genre' has 1 level that fit did not see \('western'\)"
+    ) as said:
         made = features.transform(odd)
+    assert said[0].filename == __file__
+    with pytest.warns(UserWarning, match="'genre' has 1 level that fit did not see") as said:
+        pb.Decider(features=declared().fit(FILMS), seed=0).ask(odd)
+    assert said[0].filename == __file__
     assert (made[:, features.names.index("genre=other")] == 1).all()
     assert (features.transform(odd) == made).all()  # a second warning would be an error here
     strict = declared(unseen="error").fit(FILMS)

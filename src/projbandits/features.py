@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projbandits._checks import Array, did_you_mean, one_of, short
+from projbandits._checks import Array, did_you_mean, one_of, outside, short
 from projbandits._columns import Column, Columns
 from projbandits._encodings import (
     Categorical,
@@ -139,7 +139,7 @@ class Features:
             if given is None and isinstance(made, Numeric) and made.constant:
                 warnings.warn(
                     f"column {name!r} has the same value in every row and is left out",
-                    stacklevel=2,
+                    stacklevel=outside(),
                 )
             encodings[name] = made
         self._check_names(encodings)
@@ -299,14 +299,15 @@ class Features:
         items : table
             Pandas, polars, Arrow, a list of dicts, a dict of columns or a matrix.
         context : mapping or table, optional
-            The columns that come with the call: one value for all items, or one row per item. Where
-            it is not given, those columns must be among those of the items.
+            The columns that come with the call: one value for all items (of a block, one vector),
+            or one row per item. Where it is not given, those columns must be among those of the
+            items.
         """
         self._check_fitted()
         columns = Columns("items", items)
         self._check_width(items, columns)
         _check_some(columns)
-        around = None if context is None else Columns("context", context)
+        around = None if context is None else Columns("context", self._one_row(context))
         if around is not None and len(around) not in (1, len(columns)):
             raise ValueError(
                 f"context must have one row, or {len(columns)} like the items, got {len(around)}"
@@ -333,6 +334,17 @@ class Features:
             np.multiply(one, other, out=whole[:, at : at + width].reshape(shape))
             at += width
         return whole
+
+    def _one_row(self, context: Any) -> Any:
+        """Return a context in which a vector is one entry of its column, and not a column."""
+        if not isinstance(context, Mapping):
+            return context
+        return {
+            name: [value]
+            if isinstance(self.encodings_.get(name), Embedding) and _is_vector(value)
+            else value
+            for name, value in context.items()
+        }
 
     def fit_transform(self, table: Any, y: Any = None) -> Array:
         """Fit to a table and return its feature vectors."""
@@ -367,7 +379,7 @@ class Features:
         warnings.warn(
             f"column {name!r} has {len(fresh)} {'level' if len(fresh) == 1 else 'levels'} that fit "
             f"did not see ({shown}): encoded as 'other'",
-            stacklevel=3,
+            stacklevel=outside(),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -516,6 +528,11 @@ def _kind(entries: Column) -> str:
         there = (e for e in entries if type(e).__name__ not in MISSING and not _is_nan(e))
         return "categorical" if isinstance(next(there, None), str) else "numeric"
     return "categorical" if entries.dtype.kind in "US" else "numeric"
+
+
+def _is_vector(value: Any) -> bool:
+    """Tell whether a value is a vector of numbers, and not a column of vectors."""
+    return np.ndim(value) == 1 and all(np.ndim(entry) == 0 for entry in value)
 
 
 def _is_nan(entry: Any) -> bool:
