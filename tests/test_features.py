@@ -92,6 +92,18 @@ def test_products_of_a_protected_source_are_left_out_too() -> None:
     assert features.subspace.names == features.names
 
 
+def test_a_column_belongs_to_one_source() -> None:
+    # Otherwise a column that is protected in one of them would count in the other.
+    table = pd.DataFrame({"t0": [1.0, 2.0, 3.0], "t1": [2.0, 1.0, 5.0]})
+    blocks = {"title": ["t0", "t1"]}
+    for features in (
+        pb.Features(numeric=["t1"], embedding=blocks, protected=["t1"]),
+        pb.Features(embedding={**blocks, "text": ["t1"]}, protected=["title"]),
+    ):
+        with pytest.raises(ValueError, match="a column must belong to one source, got 't1' in"):
+            features.fit(table)
+
+
 def test_units_do_not_matter() -> None:
     thousandths = FILMS.assign(length=FILMS["length"] / 1000)
     one, other = declared().fit(FILMS), declared().fit(thousandths)
@@ -130,11 +142,35 @@ def test_an_embedding_keeps_its_directions_and_has_mean_squared_length_one() -> 
         vectors.transform([{"title": [1.0, 2.0]}])
 
 
+@pytest.mark.parametrize(
+    "vector", [[0.5, 2.0], np.array([0.5, 2.0]), [[0.5, 2.0]], [[0.5, 2.0]] * 4]
+)
+def test_a_context_may_hold_a_vector(vector: Any) -> None:
+    viewers = np.random.default_rng(0).normal(size=(4, 2))
+    features = pb.Features(
+        numeric=["length"],
+        embedding=["viewer"],
+        context=["viewer"],
+        interactions=[("viewer", "length")],
+    ).fit(FILMS.assign(viewer=list(viewers)))
+    among = features.transform(FILMS.assign(viewer=[[0.5, 2.0]] * 4))
+    assert (features.transform(FILMS, {"viewer": vector}) == among).all()
+    decider = pb.Decider(features=features, seed=0)
+    decision = decider.ask(FILMS, context={"viewer": [0.5, 2.0]})
+    assert (decision.arm == among[decision.index]).all()
+
+
 def test_a_level_that_was_not_seen_is_other_and_said_once() -> None:
     features = declared().fit(FILMS)
     odd = FILMS.assign(genre="western")
-    with pytest.warns(UserWarning, match=r"'genre' has 1 level that fit did not see \('western'\)"):
+    with pytest.warns(
+        UserWarning, match=r"'genre' has 1 level that fit did not see \('western'\)"
+    ) as said:
         made = features.transform(odd)
+    assert said[0].filename == __file__
+    with pytest.warns(UserWarning, match="'genre' has 1 level that fit did not see") as said:
+        pb.Decider(features=declared().fit(FILMS), seed=0).ask(odd)
+    assert said[0].filename == __file__
     assert (made[:, features.names.index("genre=other")] == 1).all()
     assert (features.transform(odd) == made).all()  # a second warning would be an error here
     strict = declared(unseen="error").fit(FILMS)
@@ -156,6 +192,25 @@ def test_missing_values_are_refused_by_name_or_become_the_mean() -> None:
     assert filled.transform(gaps)[:, at].tolist() == [-1.0, 0.0, 1.0, 0.0]
     nobody = filled.transform(FILMS.assign(genre=pd.Series([None, "news", "drama", "drama"])))
     assert nobody[0, filled.names.index("genre=other")] == 1
+
+
+def test_words_are_a_category_when_the_first_is_missing() -> None:
+    for gap in (None, np.nan, pd.NA):
+        table = pd.DataFrame({"genre": [gap, "news", "drama"], "length": [1.0, 2.0, 3.0]})
+        features = pb.Features(missing="mean").fit(table)
+        assert features.names[:4] == ("constant", "genre=drama", "genre=news", "genre=other")
+    with pytest.raises(TypeError, match="numbers in column 'length', got 'long' in row 2"):
+        pb.Features(missing="mean").fit([{"length": None}, {"length": 1.0}, {"length": "long"}])
+
+
+@pytest.mark.parametrize("gap", [None, float("nan"), pd.NA, pd.NaT])
+def test_a_context_may_lack_its_value(gap: Any) -> None:
+    items = FILMS.head(2)
+    with pytest.raises(ValueError, match="context must have every value, column 'segment' lacks 1"):
+        films_by_segment().transform(items, {"segment": gap})
+    filled = films_by_segment(missing="mean")
+    made = filled.transform(items, {"segment": gap})
+    assert (made[:, filled.names.index("segment=other")] == 1).all()
 
 
 def test_a_column_without_spread_is_left_out_with_a_warning() -> None:
@@ -184,6 +239,24 @@ def test_json_holds_all_of_it() -> None:
     context = {"segment": "a"}
     assert (again.transform(FILMS, context) == features.transform(FILMS, context)).all()
     assert (again.subspace.matrix == features.subspace.matrix).all()
+
+
+def test_json_keeps_the_order_of_columns_that_nobody_declared() -> None:
+    mixed = FILMS[["genre", "length", "country"]].assign(price=[1.0, 2.0, 3.0, 4.0], city="Rome")
+    features = pb.Features(protected=["country"]).fit(mixed)
+    again = pb.Features.from_json(features.to_json())
+    assert again.names == features.names
+    assert again.frame(mixed).equals(features.frame(mixed))
+    assert (again.subspace.matrix == features.subspace.matrix).all()
+    named = pb.Features(numeric=["length"], categorical=["genre"], context=["price"]).fit(mixed)
+    assert pb.Features.from_json(named.to_json()).names == named.names
+
+
+def test_reading_json_does_not_warn_again_of_a_column_without_spread() -> None:
+    with pytest.warns(UserWarning, match="'length' has the same value"):
+        features = declared().fit(FILMS.assign(length=1.0))
+    again = pb.Features.from_json(features.to_json())  # a warning would be an error here
+    assert again.names == features.names
 
 
 NUMBER = {"kind": "numeric", "name": "x", "mean": 0.0, "scale": 1.0}

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
+from projbandits._html import number
 from projbandits.accounts.explaining import Explanation
 from tests.worlds import run
 
@@ -123,6 +124,27 @@ def test_what_a_person_wants_to_see_first_is_there(
     words = "".join(Text(shown[name]).words)
     for fact in facts:
         assert fact in words, words
+
+
+@pytest.mark.parametrize("strategy", [pb.EIIDS(), pb.EIIDS(arm_effects=0.5)], ids=repr)
+def test_a_decider_shows_what_it_believes_in_the_units_of_the_columns(strategy: Any) -> None:
+    films = pd.DataFrame({"length": FILMS["length"] / 1e4, "old": FILMS["old"]})
+    features = pb.Features(protected=["old"]).fit(films)
+    decider = pb.Decider(strategy, features=features, seed=0, half_life=10)
+    quality = np.random.default_rng(1).normal(size=30)
+    for _ in range(20):
+        decision = decider.ask(films)
+        assert decision.index is not None
+        decider.tell(
+            decision, float(300 * films["length"][decision.index]) + quality[decision.index]
+        )
+    words = Text(decider._repr_html_()).words
+    believed = decider.coefficients()["estimate"]
+    assert abs(believed["length"]) > 50  # and not 1, what a deviation is worth
+    for name, value in believed.items():
+        assert words[words.index(name) + 1] == number(value)
+    assert f"20 learnt from, with the weight of {number(decider.ridge.weight)}" in words
+    assert words.index("constant") < words.index("length")  # by size, and not by units
 
 
 def test_the_least_regret_comes_first_and_the_chosen_arm_too(shown: dict[str, str]) -> None:

@@ -157,7 +157,7 @@ def _entries(value: Any) -> Column:
     """Return a column given as a list, an array or one value."""
     if isinstance(value, np.ndarray) and value.ndim:
         return value
-    if hasattr(value, "to_numpy"):
+    if hasattr(value, "to_numpy") and hasattr(value, "__len__"):  # a time stamp has no rows
         return np.asarray(value.to_numpy())
     listed = list(value) if isinstance(value, list | tuple) else [value]
     if all(isinstance(entry, int | float) for entry in listed):

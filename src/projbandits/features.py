@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import sys
 import warnings
 from collections import Counter
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projbandits._checks import Array, did_you_mean, one_of, short
+from projbandits._checks import Array, did_you_mean, one_of, outside, short
 from projbandits._columns import Column, Columns
 from projbandits._encodings import (
     Categorical,
@@ -24,6 +25,7 @@ from projbandits._encodings import (
     check_texts,
     read_encoding,
 )
+from projbandits._tables import MISSING
 from projbandits.subspace import Subspace
 
 if TYPE_CHECKING:
@@ -134,10 +136,10 @@ class Features:
             if name in encodings:
                 raise ValueError(f"a source must be declared once, got {name!r} more than once")
             made = self._encoding(kind, name, given, columns)
-            if isinstance(made, Numeric) and made.constant:
+            if given is None and isinstance(made, Numeric) and made.constant:
                 warnings.warn(
                     f"column {name!r} has the same value in every row and is left out",
-                    stacklevel=2,
+                    stacklevel=outside(),
                 )
             encodings[name] = made
         self._check_names(encodings)
@@ -149,8 +151,7 @@ class Features:
         self.n_features_in_ = len(encodings) if columns is None else len(columns.names)
         self.encodings_ = encodings
         self._said: set[tuple[str, Any]] = set()
-        for cached in ("_layout", "subspace"):
-            self.__dict__.pop(cached, None)
+        self._forget_layout()
         if not self.names:
             raise ValueError("table must have a column that varies, got none")
         twice = [name for name, times in Counter(self.names).items() if times > 1]
@@ -161,6 +162,10 @@ class Features:
                 "column or level, declare the pair once, or pass constant=False"
             )
         return self
+
+    def _forget_layout(self) -> None:
+        for cached in ("_layout", "subspace"):
+            self.__dict__.pop(cached, None)
 
     def _declared(self, columns: Columns | None) -> list[tuple[str, str, Any]]:
         """Return kind, name and what is given of each source."""
@@ -205,6 +210,16 @@ class Features:
         return Embedding.fit(name, given, columns, self.missing)
 
     def _check_names(self, encodings: dict[str, Encoding]) -> None:
+        owner: dict[str, str] = {}
+        for name, encoding in encodings.items():
+            block = encoding.columns if isinstance(encoding, Embedding) else None
+            for column in block or (name,):
+                # Otherwise what is protected in the one would be kept in the other.
+                if owner.setdefault(column, name) != name:
+                    raise ValueError(
+                        f"a column must belong to one source, got {column!r} in {owner[column]!r} "
+                        f"and {name!r}"
+                    )
         pairs = [tuple(pair) for pair in self.interactions]
         for pair in pairs:
             if len(pair) != 2:
@@ -284,14 +299,15 @@ class Features:
         items : table
             Pandas, polars, Arrow, a list of dicts, a dict of columns or a matrix.
         context : mapping or table, optional
-            The columns that come with the call: one value for all items, or one row per item. Where
-            it is not given, those columns must be among those of the items.
+            The columns that come with the call: one value for all items (of a block, one vector),
+            or one row per item. Where it is not given, those columns must be among those of the
+            items.
         """
         self._check_fitted()
         columns = Columns("items", items)
         self._check_width(items, columns)
         _check_some(columns)
-        around = None if context is None else Columns("context", context)
+        around = None if context is None else Columns("context", self._one_row(context))
         if around is not None and len(around) not in (1, len(columns)):
             raise ValueError(
                 f"context must have one row, or {len(columns)} like the items, got {len(around)}"
@@ -318,6 +334,17 @@ class Features:
             np.multiply(one, other, out=whole[:, at : at + width].reshape(shape))
             at += width
         return whole
+
+    def _one_row(self, context: Any) -> Any:
+        """Return a context in which a vector is one entry of its column, and not a column."""
+        if not isinstance(context, Mapping):
+            return context
+        return {
+            name: [value]
+            if isinstance(self.encodings_.get(name), Embedding) and _is_vector(value)
+            else value
+            for name, value in context.items()
+        }
 
     def fit_transform(self, table: Any, y: Any = None) -> Array:
         """Fit to a table and return its feature vectors."""
@@ -352,7 +379,7 @@ class Features:
         warnings.warn(
             f"column {name!r} has {len(fresh)} {'level' if len(fresh) == 1 else 'levels'} that fit "
             f"did not see ({shown}): encoded as 'other'",
-            stacklevel=3,
+            stacklevel=outside(),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -409,6 +436,7 @@ class Features:
         made.fit()
         order = [source["name"] for source in data["sources"]]
         made.encodings_ = {name: made.encodings_[name] for name in order}
+        made._forget_layout()  # `fit` took the sources kind by kind
         return made
 
     @classmethod
@@ -496,9 +524,19 @@ _FIELDS: dict[str, type] = {
 
 def _kind(entries: Column) -> str:
     """Return what a column is that nobody declared: words are categories."""
-    first = next((e for e in entries.tolist() if e is not None), None)
-    words = entries.dtype.kind in "US" or isinstance(first, str)
-    return "categorical" if words else "numeric"
+    if entries.dtype.kind == "O":
+        there = (e for e in entries if type(e).__name__ not in MISSING and not _is_nan(e))
+        return "categorical" if isinstance(next(there, None), str) else "numeric"
+    return "categorical" if entries.dtype.kind in "US" else "numeric"
+
+
+def _is_vector(value: Any) -> bool:
+    """Tell whether a value is a vector of numbers, and not a column of vectors."""
+    return np.ndim(value) == 1 and all(np.ndim(entry) == 0 for entry in value)
+
+
+def _is_nan(entry: Any) -> bool:
+    return isinstance(entry, float) and math.isnan(entry)
 
 
 def _check_some(columns: Columns) -> None:

@@ -78,12 +78,15 @@ def decision(of: Decision) -> str:
 
 
 def decider(of: Decider) -> str:
-    """Show who decides, on what, how much is known, and what is believed of each feature."""
+    """Show who decides, on what, how much is known, and what is believed of each feature.
+
+    Estimates are in the units of the columns, and sizes in those of the features, which compare.
+    """
     ridge, part = of.ridge, of.subspace
     pending = len(of.pending)
     known = {
         "decisions": f"{of.steps:,}, of which {pending:,} wait for their outcome",
-        "outcomes": f"{ridge.n:,} learnt from",
+        "outcomes": f"{ridge.n:,} learnt from{_faded(of)}",
         "counts": f"{part.dim} of {part.ambient} dimensions",
     }
     headline = f"<b>{text(repr(of.strategy))}</b>"
@@ -91,14 +94,16 @@ def decider(of: Decider) -> str:
         return card("Decider", headline, facts(known))
     names = feature_names(of.columns or part.names, part.ambient)
     shares = (part.basis**2).sum(axis=1)
-    theta, errors = ridge.theta, ridge.noise * np.sqrt(np.diag(ridge.inverse))
-    largest = np.argsort(-np.abs(theta), kind="stable")[:MANY_ROWS]
+    believed = of.coefficients()
+    theta, errors = (believed[name].to_numpy() for name in ("estimate", "standard_error"))
+    sizes = np.abs(theta if of.features is None else theta * of.features.units)
+    largest = np.argsort(-sizes, kind="stable")[:MANY_ROWS]
     rows = [
         (
             text(names[i]),
             number(theta[i]),
             f"± {number(errors[i])}",
-            bar(abs(theta[i]) / np.abs(theta).max() if theta.any() else 0.0),
+            bar(sizes[i] / sizes.max() if sizes.any() else 0.0),
             f"{shares[i]:.0%}",
         )
         for i in largest
@@ -110,6 +115,12 @@ def decider(of: Decider) -> str:
         else f"<p>the {MANY_ROWS} largest of {len(theta)} features</p>"
     )
     return card("Decider", headline, facts(known), table(head, rows, {1, 2, 4}), title)
+
+
+def _faded(of: Decider) -> str:
+    """Say what is left of the outcomes, if some of it was forgotten."""
+    n, weight = of.ridge.n, of.ridge.weight
+    return "" if weight == n else f", with the weight of {number(weight)}"
 
 
 def explanation(of: Explanation) -> str:

@@ -216,3 +216,23 @@ def test_segments_are_what_came_with_the_call_and_keep_their_names() -> None:
     assert segment("z") == "others" != segment("others")
     assert segment(None) == "not said"
     assert Segments.of([None]) is None
+
+
+def test_protected_numbers_are_grouped_in_the_units_of_their_columns() -> None:
+    rng = np.random.default_rng(0)
+    films = pd.DataFrame(
+        {
+            "length": rng.normal(size=60),
+            "age": 20.0 + np.arange(60.0),
+            "old": rng.permutation([0.0, 1.0] * 30),
+        }
+    )
+    features = pb.Features(protected=["age", "old"]).fit(films)
+    decider = pb.Decider(features=features, seed=0, log=True)
+    for _ in range(20):
+        decision = decider.ask(films)
+        decider.tell(decision, float(rng.normal()))
+    table = decider.audit().exposure.table
+    groups = {name: part["group"].tolist() for name, part in table.groupby("attribute")}
+    assert groups["age"] == ["up to 39.7", "39.7 to 59.3", "above 59.3"]
+    assert groups["old"] == ["0", "1"]

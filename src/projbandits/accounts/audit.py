@@ -216,7 +216,10 @@ def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
     offered = it.exposed.offered
     who = items.who(known.features, it.exposed.largest)
     one_each = _one_each(offered > 0, who)
-    pieces = {name: reading.grouped(it.values(name), offered) for name in protected.pieces}
+    pieces = {
+        name: reading.grouped(reading.in_units(known.features, name, it.values(name)), offered)
+        for name in protected.pieces
+    }
     unmatched = 0.0
     if extra is not None:
         unmatched = float(extra.iloc[one_each].isna().all(axis=1).mean())

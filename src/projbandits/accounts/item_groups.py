@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array, did_you_mean, short
+from projbandits._encodings import Numeric
 from projbandits._tables import table_array
 from projbandits.accounts.protected import groups
 from projbandits.decisions.contexts import item_columns, item_places, item_vectors
+from projbandits.features import Features
 from projbandits.ledger.catalogue import Catalogue
 from projbandits.ledger.fold import Known
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_GROUPS = 12
+ROUND_OFF = 1e-12
 OTHER = "other"
 """What all values after the eleven most frequent ones are called."""
 
@@ -64,6 +67,25 @@ def grouped(values: Any, offered: Array) -> tuple[Any, NDArray[np.bool_]]:
     if len(shown) < len(names):
         made.append((OTHER, known & ~np.isin(texts, shown)))
     return made, known
+
+
+def in_units(features: Features | None, name: str, values: Array) -> Array:
+    """Return a protected number in the units of its column, if it was scaled.
+
+    Examples
+    --------
+    >>> import numpy as np, projbandits as pb
+    >>> from projbandits.accounts.item_groups import in_units
+    >>> features = pb.Features(numeric={"age": (50.0, 10.0)}).fit()
+    >>> in_units(features, "age", np.array([-1.0, 0.5]))
+    array([40., 55.])
+    """
+    source = None if features is None else features.encodings_.get(name)
+    if not isinstance(source, Numeric):
+        return values
+    raw = values * source.scale + source.mean
+    # What was 0 is 0 again, and not round-off.
+    return np.where(np.abs(raw) < ROUND_OFF * source.scale, 0.0, raw)
 
 
 def read(

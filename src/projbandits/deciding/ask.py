@@ -258,7 +258,7 @@ class Asking(Accounted):
         needed = known.state.effects is not None
         penalty = known.state.ridge.penalty
         if features is not None:
-            X = contexts.transformed(features, arms, request.context)
+            X = features.transform(arms, request.context)
             read = offers.read("arms", X, known.subspace, known.columns, penalty)
             labels = read_labels(ids, arms, len(X), needed)
             return offers.Offer(X, known.columns, labels), read[1]

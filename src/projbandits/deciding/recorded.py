@@ -116,7 +116,8 @@ class Recorded:
     def ridge(self) -> Ridge:
         """The estimate of theta and all that follows from it.
 
-        Where outcomes lose weight with time, it is that of the last event.
+        Where outcomes lose weight with time, it is that of the last event. It knows of no effects:
+        `coefficients` has the estimate beside those of a strategy with `arm_effects`.
         """
         return self._now().state.ridge
 

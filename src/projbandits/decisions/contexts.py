@@ -22,18 +22,6 @@ def vector_columns(features: Features | None) -> set[str]:
     return {name for name in features.context if isinstance(found[name], Embedding)}
 
 
-def transformed(features: Features, items: Any, context: Mapping[str, Any] | None) -> Array:
-    """Return the feature vectors of items in one context."""
-    if context is not None:
-        # A column of vectors has one row here, and the vector is its entry.
-        vectors = vector_columns(features)
-        context = {
-            name: [value] if name in vectors and np.ndim(value) == 1 else value
-            for name, value in context.items()
-        }
-    return features.transform(items, context)
-
-
 def around(features: Features | None, items: Any, context: Any) -> str | None:
     """Return the columns that come with a call, as JSON.
 
@@ -87,7 +75,7 @@ def again(features: Features, items: Any, context: Mapping[str, Any] | None) -> 
     whole = context is not None and all(
         features.encodings_[name].within(context) for name in features.context
     )
-    return transformed(features, items, context if whole else None)
+    return features.transform(items, context if whole else None)
 
 
 def item_places(features: Features | None, d: int) -> list[int]:
