@@ -48,7 +48,7 @@ def found(what: Found) -> Figure:
 
 
 def _sizes(ax: Axes, what: Found) -> None:
-    shown = int((what.tested.sizes > 1e-9 * np.nanmax(what.tested.sizes)).sum())
+    shown = int((what.tested.sizes > 1e-9 * np.nanmax(what.tested.sizes, initial=0.0)).sum())
     shown = max(min(shown, MOST_SHOWN), what.left_out.dim)
     sizes, limits = what.tested.sizes[:shown], what.tested.limits[:shown]
     places, r = np.arange(1, len(sizes) + 1), what.left_out.dim
