@@ -216,7 +216,11 @@ def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
     offered = it.exposed.offered
     who = items.who(known.features, it.exposed.largest)
     one_each = _one_each(offered > 0, who)
-    pieces = {name: reading.grouped(it.values(name), offered) for name in protected.pieces}
+    values = {name: it.values(name) for name in protected.pieces}
+    pieces = {
+        name: reading.grouped(column, offered)
+        for name, column in reading.protected_attributes(values, known.features).items()
+    }
     unmatched = 0.0
     if extra is not None:
         unmatched = float(extra.iloc[one_each].isna().all(axis=1).mean())

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array, did_you_mean, short
+from projbandits._encodings import Categorical
 from projbandits._tables import table_array
 from projbandits.accounts.protected import groups
 from projbandits.decisions.contexts import item_columns, item_places, item_vectors
+from projbandits.features import Features
 from projbandits.ledger.catalogue import Catalogue
 from projbandits.ledger.fold import Known
 
@@ -64,6 +66,48 @@ def grouped(values: Any, offered: Array) -> tuple[Any, NDArray[np.bool_]]:
     if len(shown) < len(names):
         made.append((OTHER, known & ~np.isin(texts, shown)))
     return made, known
+
+
+def protected_attributes(
+    values: Mapping[str, Array], features: Features | None
+) -> dict[str, NDArray[Any]]:
+    """Return the protected attributes of items: raw columns where features are made of some.
+
+    The levels of a category are one attribute. A product with a protected column is none, as that
+    column is one itself.
+
+    Parameters
+    ----------
+    values : mapping of str to ndarray of shape (N,)
+        Each protected piece of every item.
+    features : Features or None
+        How pieces are made of raw columns.
+
+    Examples
+    --------
+    >>> import numpy as np, projbandits as pb
+    >>> from projbandits.accounts.item_groups import protected_attributes
+    >>> made = pb.Features(categorical={"who": ["f", "m"]}, unseen="error", protected=["who"]).fit()
+    >>> protected_attributes({"who=f": np.array([1.0, 0.0]), "who=m": np.array([0.0, 1.0])}, made)
+    {'who': array(['f', 'm'], dtype=object)}
+    """
+    if features is None:
+        return dict(values)
+    levels = {
+        name: (source, name.removeprefix(f"{source}="))
+        for source, encoding in features.encodings_.items()
+        if isinstance(encoding, Categorical)
+        for name in encoding.names
+    }
+    found: dict[str, NDArray[Any]] = {}
+    for name, column in values.items():
+        if name in levels:
+            category, level = levels[name]
+            found.setdefault(category, np.full(len(column), None, dtype=object))
+            found[category][column != 0] = level
+        elif len(features.sources.get(name, ())) <= 1:
+            found[name] = column
+    return found
 
 
 def read(
