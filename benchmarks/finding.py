@@ -14,6 +14,7 @@ import resource
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -39,8 +40,8 @@ def side_information(trials: int, horizon: int) -> None:
     for more, text in (
         ({}, ""),
         ({"items": 5_000}, ", and 5,000 items without"),
-        ({"shrink": False}, ", not shrunk"),
-        ({"shrink": False, "items": 5_000}, ", not shrunk, and 5,000 items without"),
+        ({"shrink": True}, ", shrunk"),
+        ({"shrink": True, "items": 5_000}, ", shrunk, and 5,000 items without"),
     ):
         for m in (200, 1_000, 10_000):
             rows[f"attributes, m = {m:,}{text}"] = made(size=m, **more)
@@ -78,6 +79,40 @@ def _losses(rng: np.random.Generator, m: int, resamples: int = 60) -> list[float
     assert world.theta is not None
     arms = (world.arms.best(P @ world.theta) for P in (first, np.mean(others, axis=0)))
     return [world.best_reward - world.reward(arm) for arm in arms]
+
+
+def correlated(trials: int, d: int = 10) -> None:
+    """Print how far U is off by how it is found, where features are correlated."""
+    neighbours = np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
+    kinds = {
+        "independent": np.eye(d),
+        "0.5 between neighbours": 0.5**neighbours,
+        "0.9 between neighbours": 0.9**neighbours,
+        "0.3 between all": 0.7 * np.eye(d) + 0.3,
+        "0.8 between all": 0.2 * np.eye(d) + 0.8,
+    }
+    print("\n| correlation of features | m | cov(x, z) | shrunk | with items | shrunk, with items |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for label, S in kinds.items():
+        for m in (30, 100, 1_000):
+            errors = [_errors(np.random.default_rng(i), S, m) for i in range(trials)]
+            cells = [f"{np.sqrt(mean):.3f}" for mean in np.mean(errors, axis=0)]
+            print(f"| {label} | {m:,} | {' | '.join(cells)} |", flush=True)
+
+
+def _errors(rng: np.random.Generator, S: Any, m: int) -> list[float]:
+    """Return the squared sines of the angles to what must not count, added up, for each finder."""
+    d, root = len(S), np.linalg.cholesky(S)
+    V = rng.standard_normal((d, 2))
+    V /= np.sqrt(np.einsum("ij,ik,kj->j", V, S, V))
+    X, Y = (rng.standard_normal((n, d)) @ root.T for n in (m, 5_000))
+    alone = Labelled.of(X, X @ V + 0.75**0.5 * rng.standard_normal((m, 2)))
+    rest = np.linalg.qr(S @ V)[0]
+    return [
+        2 - float(((rest.T @ replace(held, shrink=shrink).directions(2)[0]) ** 2).sum())
+        for held in (alone, alone.with_items(Y))
+        for shrink in (False, True)
+    ]
 
 
 def groups(trials: int, horizon: int) -> None:
@@ -176,7 +211,7 @@ def main() -> None:
     parser.add_argument("--horizon", type=int, default=10_000)
     parser.add_argument("--quick", action="store_true")
     # The million rows come first: their memory is measured before others take some.
-    parts = ("million", "side", "mean", "groups", "names")
+    parts = ("million", "side", "mean", "correlated", "groups", "names")
     parser.add_argument("--only", choices=parts, nargs="+", default=parts)
     options = parser.parse_args()
     trials, horizon = (20, 1_000) if options.quick else (options.trials, options.horizon)
@@ -186,6 +221,8 @@ def main() -> None:
         side_information(trials, horizon)
     if "mean" in options.only:
         mean_projection(trials)
+    if "correlated" in options.only:
+        correlated(trials)
     if "groups" in options.only:
         groups(trials, horizon)
     if "names" in options.only:

@@ -340,6 +340,19 @@ def shrunk_covariance(X: Array) -> Array:
     return np.array([[S[i, j] * (1.0 if i == j else keep) for j in range(d)] for i in range(d)])
 
 
+def regressed_covariance(X: Array, Z: Array, sigma: Array) -> Array:
+    """Sigma B, with B the ridge regression whose penalty is k Sigma, k = d (1 - R^2) / R^2."""
+    (m, d), q = X.shape, Z.shape[1]
+    x, z = X - X.mean(axis=0), Z - Z.mean(axis=0)
+    z = np.linalg.solve(np.linalg.cholesky(z.T @ z / m), z.T).T  # uncorrelated, of variance 1
+    left = z - x @ np.linalg.lstsq(x, z, rcond=None)[0]
+    unexplained = (left**2).sum() / q / (m - 1 - d) / ((z**2).sum() / q / (m - 1))
+    k = d * unexplained / (1 - unexplained)
+    # A penalty b' k Sigma b is that of rows whose squares add up to k Sigma, where z is 0.
+    rows = np.vstack([x, math.sqrt(k) * np.linalg.cholesky(sigma).T])
+    return sigma @ np.linalg.lstsq(rows, np.vstack([z, np.zeros((d, q))]), rcond=None)[0]
+
+
 def mixed_likelihood(
     X: Array, r: Array, group: Array, mu: Array, sigma: Array, noise: float
 ) -> float:

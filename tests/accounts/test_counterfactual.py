@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 import projbandits as pb
-from projbandits.accounts.counterfactual import smallest
+from projbandits.accounts.counterfactual import counterfactual, smallest
 from tests.films import COLUMNS, constant, played, world
 
 
@@ -70,3 +70,24 @@ def test_one_arm_has_no_other() -> None:
     decision = decider.ask(world(np.random.default_rng(1), arms=1))
     assert decider.explain(decision).counterfactual is None
     assert decider.explain(decider.ask(pb.Ball(d=4))).counterfactual is None
+
+
+def test_words_show_the_changes_that_matter() -> None:
+    X = np.array([[1.0, 2.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 5.0]])
+    aim = np.array([1.0, 1.0, 0.0])
+    U = np.diag([1.0, 1.0, 0.0])
+    found = counterfactual(X, X @ aim, aim, U, 0, [*"abc"], ["x", "y", "age"])
+    assert found is not None
+    # Two features that vary by s and t, of equal worth: they change by s^2 and t^2 over the sum.
+    s, t = X[:, 0].var(), X[:, 1].var()
+    assert f"(y 2 to {2 - t / (s + t):.3g}, x 1 to {1 - s / (s + t):.3g})" in found.text
+    assert "; of one alone, y 2 to 1; no change of its protected" in found.text
+    close = counterfactual(X, np.array([1e-7, 0.0, -1.0]), aim, U, 0, [*"abc"], ["x", "y", "age"])
+    assert close is not None
+    assert "y 2 to 1.9999999" in close.text  # in digits that tell the values apart
+    many = np.vstack([np.ones(9), np.zeros(9)])
+    text = counterfactual(
+        many, many @ np.ones(9), np.ones(9), np.eye(9), 0, [0, 1], [*"abcdefghi"]
+    ).text  # type: ignore[union-attr]
+    assert "and 5 others by less" not in text
+    assert "and 5 others" in text

@@ -236,3 +236,31 @@ def test_protected_numbers_are_grouped_in_the_units_of_their_columns() -> None:
     groups = {name: part["group"].tolist() for name, part in table.groupby("attribute")}
     assert groups["age"] == ["up to 39.7", "39.7 to 59.3", "above 59.3"]
     assert groups["old"] == ["0", "1"]
+
+
+def test_levels_of_a_protected_category_are_groups_of_one_attribute() -> None:
+    rng = np.random.default_rng(0)
+    items = pd.DataFrame(
+        {"length": rng.normal(size=40), "country": rng.choice(["DE", "FR", "US"], 40)}
+    )
+    features = pb.Features(
+        numeric=["length"],
+        categorical=["country"],
+        interactions=[("length", "country")],
+        protected=["country"],
+    )
+    decider = pb.Decider(pb.GENTRY(), features=features.fit(items), seed=0, log=True)
+    for _ in range(60):
+        some = items.iloc[rng.permutation(40)[:8]]
+        decider.tell(decider.ask(some), float(rng.normal()))
+    audit = decider.audit()
+    table = audit.exposure.table
+    assert table["attribute"].tolist() == ["country"] * 3
+    assert table["group"].tolist() == ["DE", "FR", "US"]
+    assert table["offered"].sum() == pytest.approx(1.0)
+    chosen = items["country"].iloc[[int(label) for label in decider.log()["label"]]]
+    expected = chosen.value_counts(normalize=True).sort_index().tolist()
+    assert table["chosen"].tolist() == pytest.approx(expected)
+    # Nobody is of another country; that is nothing to warn of.
+    assert "country=other" in audit.about.protected
+    assert not any("never varied" in said for said in audit.warnings)

@@ -45,10 +45,14 @@ def test_what_is_unknown_is_drawn_as_unknown() -> None:
     plt.close(figure)
 
 
-def test_many_protected_columns_have_room() -> None:
-    names = [f"feature_{j}" for j in range(8)]
-    decider = pb.Decider(subspace=pb.Subspace.without(names[2:], columns=names), seed=0, log=True)
-    decider.tell(decider.ask(np.random.default_rng(0).normal(size=(40, 8))).id, 1.0)
+@pytest.mark.parametrize("name", ["feature_{}", "a feature with quite a long name {}"])
+@pytest.mark.parametrize("protected", [1, 6])
+def test_many_columns_have_room(name: str, protected: int) -> None:
+    names = [name.format(j) for j in range(8)]
+    U = pb.Subspace.without(names[:protected], columns=names)
+    decider, rng = pb.Decider(subspace=U, seed=0, log=True), np.random.default_rng(0)
+    for _ in range(40):
+        decider.tell(decider.ask(rng.normal(size=(40, 8))).id, float(rng.normal()))
     figure = decider.audit().plot()
     figure.draw_without_rendering()
     for ax in figure.axes:

@@ -29,3 +29,15 @@ def test_groups_have_no_attributes_to_predict(leave_out: int | None) -> None:
     figure = found.plot()
     assert len(figure.axes) == 2
     plt.close(figure)
+
+
+def test_an_axis_is_as_long_as_its_angles() -> None:
+    X, z, _ = side(5000, seed=0, noise=0.1)
+    found = pb.find_subspace(attributes=(X, z[:, 0]))
+    figure = found.plot()
+    sizes, angles, _ = figure.axes
+    assert found.angles.max() < angles.get_xlim()[1] < 10
+    # Of one attribute there is one direction, so no kept one is in the legend.
+    shown = [text.get_text() for text in sizes.get_legend().get_texts()]
+    assert sorted(shown) == ["chance (95 %)", "left out"]
+    plt.close(figure)

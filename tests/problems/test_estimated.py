@@ -25,13 +25,13 @@ def apart(problem: pb.problems.Problem, trials: int = 20) -> float:
 
 def test_more_and_better_side_information_brings_the_estimate_nearer() -> None:
     small, large, exact, items = (
-        pb.problems.estimated_subspace(BASE, size=50, shrink=False),
+        pb.problems.estimated_subspace(BASE, size=50),
         pb.problems.estimated_subspace(BASE, size=5000),
         pb.problems.estimated_subspace(BASE, side="pairs", size=50, noise=0.0),
-        pb.problems.estimated_subspace(BASE, size=50, items=2000, shrink=False),
+        pb.problems.estimated_subspace(BASE, size=50, items=2000),
     )
     assert apart(small) > 1.2 * apart(items) > 2 * apart(large)
-    assert apart(small) > 1.2 * apart(pb.problems.estimated_subspace(BASE, size=50))
+    assert apart(small) > 1.2 * apart(pb.problems.estimated_subspace(BASE, size=50, shrink=True))
     assert apart(exact) < 1e-5
 
 

@@ -216,9 +216,10 @@ def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
     offered = it.exposed.offered
     who = items.who(known.features, it.exposed.largest)
     one_each = _one_each(offered > 0, who)
+    values = {name: it.values(name) for name in protected.pieces}
     pieces = {
-        name: reading.grouped(reading.in_units(known.features, name, it.values(name)), offered)
-        for name in protected.pieces
+        name: reading.grouped(column, offered)
+        for name, column in reading.protected_attributes(values, known.features).items()
     }
     unmatched = 0.0
     if extra is not None:

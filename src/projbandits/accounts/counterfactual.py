@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROUNDING = 1e-9
+NOTABLE, MOST_LISTED = 0.1, 4
+"""In words, features that change by less than this share of the largest change are left out, and so
+are those after the first few."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,27 +147,53 @@ def counterfactual(
     table = pd.DataFrame(
         {"value": x, "together": x + delta, "alone": alone}, index=pd.Index(names, name="feature")
     )
-    text = _text(labels[rival], gap, distance, protected, table)
+    text = _text(labels[rival], gap, distance, protected, table, sizes)
     return Counterfactual(labels[rival], gap, distance, table, protected, text)
 
 
-def _text(other: Any, gap: float, distance: float, protected: float, table: pd.DataFrame) -> str:
+def _text(
+    other: Any, gap: float, distance: float, protected: float, table: pd.DataFrame, sizes: Array
+) -> str:
     end = f"arm {other} would have been the best guess"
     if gap < 0:
         end = f"it would have been the best guess instead of arm {other}"
     if not np.isfinite(distance):
         said = f"no change of its kept features is known after which {end}"
     else:
-        moved = (table["together"] - table["value"]).abs() > 0
-        parts = [
-            f"{name} {number(row.value)} to {number(row.together)}"
-            for name, row in table[moved].iterrows()
-        ]
-        together = f" ({', '.join(parts)})" if parts else ""
         said = (
             f"the smallest change of its kept features after which {end} is {number(distance)} "
-            f"standard deviations of what was on offer{together}"
+            f"standard deviations of what was on offer{_changes(table, sizes)}"
         )
     if not np.isfinite(protected):
         return f"{said}; no change of its protected features would do that"
     return f"{said}; of its protected features, {number(protected)} standard deviations"
+
+
+def _changes(table: pd.DataFrame, sizes: Array) -> str:
+    """Return the features that change most, and the one that needs to change least by itself."""
+    together, alone = (
+        ((table[column] - table["value"]) / np.where(sizes > 0, sizes, 1.0)).abs()
+        for column in ("together", "alone")
+    )
+    if not together.max() > 0:
+        return ""
+    listed = together[together >= NOTABLE * together.max()].sort_values(ascending=False)
+    parts = [
+        _from_to(name, table.at[name, "value"], table.at[name, "together"])
+        for name in listed.index[:MOST_LISTED]
+    ]
+    more = int((together > 0).sum()) - len(parts)
+    text = f" ({', '.join(parts)}{f' and {more} others' if more else ''})"
+    if more + len(parts) > 1 and alone.notna().any():
+        one = alone.idxmin()
+        text += f"; of one alone, {_from_to(one, table.at[one, 'value'], table.at[one, 'alone'])}"
+    return text
+
+
+def _from_to(name: Any, before: float, after: float) -> str:
+    """Return a change in as few digits as show it."""
+    for digits in range(3, 17):
+        texts = f"{before:.{digits}g}", f"{after:.{digits}g}"
+        if len({*texts}) == 2:
+            break
+    return f"{name} {texts[0]} to {texts[1]}"

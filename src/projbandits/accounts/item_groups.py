@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array, did_you_mean, short
-from projbandits._encodings import Numeric
+from projbandits._encodings import Categorical, Numeric
 from projbandits._tables import table_array
 from projbandits.accounts.protected import groups
 from projbandits.decisions.contexts import item_columns, item_places, item_vectors
@@ -69,23 +69,58 @@ def grouped(values: Any, offered: Array) -> tuple[Any, NDArray[np.bool_]]:
     return made, known
 
 
-def in_units(features: Features | None, name: str, values: Array) -> Array:
-    """Return a protected number in the units of its column, if it was scaled.
+def protected_attributes(
+    values: Mapping[str, Array], features: Features | None
+) -> dict[str, NDArray[Any]]:
+    """Return the protected attributes of items: raw columns where features are made of some.
+
+    Numbers are in the units of their column, and the levels of a category are one attribute. A
+    product with a protected column is none, as that column is one itself.
+
+    Parameters
+    ----------
+    values : mapping of str to ndarray of shape (N,)
+        Each protected piece of every item.
+    features : Features or None
+        How pieces are made of raw columns.
 
     Examples
     --------
     >>> import numpy as np, projbandits as pb
-    >>> from projbandits.accounts.item_groups import in_units
-    >>> features = pb.Features(numeric={"age": (50.0, 10.0)}).fit()
-    >>> in_units(features, "age", np.array([-1.0, 0.5]))
-    array([40., 55.])
+    >>> from projbandits.accounts.item_groups import protected_attributes
+    >>> made = pb.Features(categorical={"who": ["f", "m"]}, unseen="error", protected=["who"]).fit()
+    >>> protected_attributes({"who=f": np.array([1.0, 0.0]), "who=m": np.array([0.0, 1.0])}, made)
+    {'who': array(['f', 'm'], dtype=object)}
+    >>> made = pb.Features(numeric={"age": (50.0, 10.0)}, protected=["age"]).fit()
+    >>> protected_attributes({"age": np.array([-1.0, 0.5])}, made)
+    {'age': array([40., 55.])}
     """
-    source = None if features is None else features.encodings_.get(name)
-    if not isinstance(source, Numeric):
+    if features is None:
+        return dict(values)
+    levels = {
+        name: (source, name.removeprefix(f"{source}="))
+        for source, encoding in features.encodings_.items()
+        if isinstance(encoding, Categorical)
+        for name in encoding.names
+    }
+    found: dict[str, NDArray[Any]] = {}
+    for name, column in values.items():
+        if name in levels:
+            category, level = levels[name]
+            found.setdefault(category, np.full(len(column), None, dtype=object))
+            found[category][column != 0] = level
+        elif len(features.sources.get(name, ())) <= 1:
+            found[name] = _in_units(features.encodings_.get(name), column)
+    return found
+
+
+def _in_units(encoding: Any, values: Array) -> Array:
+    """Return numbers in the units of their column, if they were scaled."""
+    if not isinstance(encoding, Numeric):
         return values
-    raw = values * source.scale + source.mean
+    raw = values * encoding.scale + encoding.mean
     # What was 0 is 0 again, and not round-off.
-    return np.where(np.abs(raw) < ROUND_OFF * source.scale, 0.0, raw)
+    return np.where(np.abs(raw) < ROUND_OFF * encoding.scale, 0.0, raw)
 
 
 def read(

@@ -30,7 +30,9 @@ STYLE = """
 .sign { display: grid; grid-template-columns: repeat(3, minmax(8rem, 1fr)); gap: 2.5rem 1.5rem;
   margin-top: 3rem; max-width: 52rem; }
 .sign span { border-top: 1px solid var(--ink); color: var(--soft); font-size: .88rem; }
+.narrow { display: none; }
 @media screen and (max-width: 40rem) {
+  .narrow { display: inline; }
   .sign { grid-template-columns: minmax(0, 1fr); }
   .wide { overflow-x: auto; }
   .wide .picture { min-width: 46rem; }
@@ -67,7 +69,7 @@ def page(audit: Audit) -> str:
         title,
         f"<header><h1>{escape(title)}</h1><p class='lead'>{lead}</p></header>"
         f"<p class='verdict'>{mark(text, kind)} {escape(audit.verdict)}</p>"
-        f"{body}<div class='sign'>{sign}</div>",
+        f"{body}<div class='sign'>{sign}</div>".replace(" %", "\N{NO-BREAK SPACE}%"),
         STYLE,
         picture.definitions(),
     )
@@ -89,7 +91,10 @@ def _figure(audit: Audit, picture: Pictures) -> str:
         "protected ones. Right: the share of each group in what was offered and chosen."
     )
     shown = picture.show(FIGURE, audit.verdict)
-    return f"<figure><div class='wide'>{shown}</div><figcaption>{caption}</figcaption></figure>"
+    more = "<span class='narrow'> It goes on to the right: move it sideways.</span>"
+    return (
+        f"<figure><div class='wide'>{shown}</div><figcaption>{caption}{more}</figcaption></figure>"
+    )
 
 
 def _answers(audit: Audit) -> str:

@@ -280,16 +280,23 @@ def warnings(audit: Audit) -> list[str]:
             if audit.scores.found is False
             else f"{percents(audit.choices.share)} of the choices change with the protected part"
         )
+    # A level that nobody has, such as "other", is missed by nobody if others of its kind vary.
+    kinds = {_kind(name) for name in about.varied}
     said += [
         f"{name!r} never varied in what was offered, so nothing can be concluded about it"
         for name in about.protected
-        if name not in about.varied
+        if name not in about.varied and _kind(name) not in kinds
     ]
     if audit.exposure.unmatched > 0:
         said.append(
             f"attributes are unknown of {percent(audit.exposure.unmatched)} of the items offered"
         )
     return [*said, *_tilted(audit), *_proxies(audit)]
+
+
+def _kind(name: str) -> str:
+    """Return what a feature is a level of: `genre` for `genre=drama`, else itself."""
+    return name.partition("=")[0]
 
 
 def _tilted(audit: Audit) -> list[str]:

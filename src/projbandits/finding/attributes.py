@@ -106,31 +106,44 @@ class Labelled:
         """The number of features."""
         return int(self.kept.X.shape[1])
 
-    def _lift(self, M: Array, N: Array | None) -> Array:
-        """Return the matrix that turns cov(x, z) of labelled items into C, in units of x's spread.
+    def _turned(self, M: Array, N: Array | None) -> Array:
+        """Return C in units in which every feature and every attribute counts alike.
 
         C = cov(x, z) of the labelled items. With others, or shrunk, C = Sigma_x B, where B is the
-        regression of z on x and Sigma_x the covariance of all items.
+        regression of z on x, held back as `penalty` says, and Sigma_x the covariance of all items.
         """
-        d = self.d
-        S = self.folded.covariance(M)[:d, :d]
-        units = np.diag(1 / scale(S))
+        d, m = self.d, float(M[0, 0])
+        R, C, T = self._standardised(M)
         if N is None and not self.shrink:
-            return units
-        everyone, n = S, M[0, 0]
+            return C
+        explained = np.trace(C.T @ np.linalg.pinv(R, rcond=NO_SPREAD, hermitian=True) @ C)
+        weight = penalty(float(explained / max(np.trace(T), 1.0)), d, m)
+        if np.isinf(weight):  # B is then along C, and Sigma_x makes up for nothing
+            return C
+        everyone, n = R, m
         if N is not None:
             assert self.unlabelled is not None
             labelled = self.folded._replace(shift=self.folded.shift[:d])
-            everyone = joined(labelled, self.unlabelled, (M[: d + 1, : d + 1], N))
-            n = n + N[0, 0]
+            units = 1 / scale(self.folded.covariance(M)[:d, :d])
+            among = M[: d + 1, : d + 1], N
+            everyone = units[:, None] * joined(labelled, self.unlabelled, among) * units
+            n += float(N[0, 0])
         if self.shrink:
-            everyone = shrunk(everyone, float(n))
-        return np.asarray(units @ everyone @ np.linalg.pinv(S, rcond=NO_SPREAD, hermitian=True))
+            everyone = shrunk(everyone, n)
+        held_back = R + weight / m * everyone
+        inverse = np.linalg.pinv(held_back, rcond=NO_SPREAD, hermitian=True)
+        return np.asarray(everyone @ inverse @ C)
 
-    def _turned(self, M: Array, N: Array | None) -> Array:
-        """Return C in units in which every feature and every attribute counts alike."""
+    def _standardised(self, M: Array) -> tuple[Array, Array, Array]:
+        """Return the moments of labelled items: x with x, x with z, and z with z.
+
+        They are in units of the features' and the attributes' own spread.
+        """
         S, d = self.folded.covariance(M), self.d
-        return np.asarray(self._lift(M, N) @ S[:d, d:] @ inverse_root(S[d:, d:]))
+        x, z = np.diag(1 / scale(S[:d, :d])), inverse_root(S[d:, d:])
+        return tuple(
+            np.asarray(part) for part in (x @ S[:d, :d] @ x, x @ S[:d, d:] @ z, z.T @ S[d:, d:] @ z)
+        )
 
     def moments(self, rng: np.random.Generator | None = None) -> tuple[Array, Array | None]:
         """Return the moments of labelled and other items, or those of a resample."""
@@ -155,22 +168,21 @@ class Labelled:
         return orthonormalised(spread[:, None] * left[:, :r]), sizes
 
     def tested(self, rng: np.random.Generator) -> Tested:
-        """Test direction after direction, by shuffling z.
+        """Test direction after direction of cov(x, z) of the labelled items, by shuffling z.
 
         At step r, z loses its part along the r directions found so far. Rows of z that is shuffled
         have no relation to x; the share of shuffles that reach the size of the next direction is
         its p-value. Where not all rows are kept, those kept are shuffled, and sizes are brought to
         the number of all rows: they shrink with its root.
         """
-        M, N = self.moments()
-        _, sizes, right = np.linalg.svd(self._turned(M, N), full_matrices=False)
+        M, _ = self.moments()
+        _, sizes, right = np.linalg.svd(self._standardised(M)[1], full_matrices=False)
         S, d = self.folded.covariance(M), self.d
-        X = self.kept.X - self.kept.X.mean(axis=0)
+        X = (self.kept.X - self.kept.X.mean(axis=0)) / scale(S[:d, :d])
         Z = (self.kept.Z - self.kept.Z.mean(axis=0)) @ inverse_root(S[d:, d:])
-        lift = self._lift(M, N)
         k = len(X)
         smaller = np.sqrt(max(k - 1, 1) / max(self.rows - 1, 1)) / k
-        shuffled = smaller * lift @ _shuffled(X, Z, rng)
+        shuffled = smaller * _shuffled(X, Z, rng)
         by_chance = []
         for r in range(min(int((sizes > NO_SPREAD * sizes.max(initial=0.0)).sum()), d - 1)):
             # Attributes may be more than features: what is left of them is no span of `right`.
@@ -189,6 +201,33 @@ def _shuffled(X: Array, Z: Array, rng: np.random.Generator) -> Array:
         stacked = np.hstack([Z[rng.permutation(len(Z))] for _ in some])
         some[:] = (X.T @ stacked).reshape(d, len(some), q).swapaxes(0, 1)
     return found
+
+
+def penalty(explained: float, d: int, m: float) -> float:
+    """Return how far the regression of z on x is held back, in rows: d (1 - R^2) / R^2.
+
+    That is the ridge whose error is the least for coefficients of this size (Hoerl, Kennard and
+    Baldwin 1975). It is infinite where nothing is explained, or where rows are too few to tell.
+
+    Parameters
+    ----------
+    explained : float
+        The share of the attributes' variance that the regression explains on its own rows. R^2 is
+        this share adjusted for the number of features.
+    d : int
+        The number of features.
+    m : float
+        The number of rows.
+
+    Examples
+    --------
+    >>> from projbandits.finding.attributes import penalty
+    >>> round(penalty(0.5, d=10, m=1e9), 4), penalty(0.1, d=10, m=50), penalty(1.0, d=10, m=50)
+    (10.0, inf, 0.0)
+    """
+    free = m - 1 - d
+    left = (1 - explained) * (m - 1) / free if free > 0 else 1.0
+    return d * max(left, 0.0) / (1 - left) if left < 1 else np.inf
 
 
 def shrunk(S: Array, n: float) -> Array:

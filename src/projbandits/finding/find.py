@@ -174,8 +174,8 @@ def find_subspace(
         How many directions to leave out. By default as many as go further than chance.
     shrink : bool
         With attributes: whether the correlations of features are shrunk by the share that noise
-        explains. U is then nearer to that of all items there could be, if labels are at least three
-        times as many as features; without it, cov(P_U x, z) = 0 holds exactly over the given items.
+        explains. If features are nearly independent, U is then nearer to that of all items there
+        could be. Without it, and without items, cov(P_U x, z) = 0 holds exactly over those given.
     seed : int
         For shuffling and resampling.
 

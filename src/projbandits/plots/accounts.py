@@ -55,9 +55,10 @@ def audit(found: Audit) -> Figure:
     leaks = found.leak.table[found.leak.table["z"].notna()]
     leaks = leaks.loc[leaks["z"].abs().sort_values(ascending=False).index[:MOST_LEAKS]]
     room = sum(2.2 + name.count("\n") for name in pieces)
-    lines = [len(changes), max(len(leaks), 2), len(costs), *[room] * bool(pieces)]
+    lines = [len(changes), max(_rows_taken(leaks.index), 2), len(costs), *[room] * bool(pieces)]
     groups = _shown(found)
-    tall = max(sum(lines) + 2.6 * len(lines) + 2, len(groups) + len(pieces) + 3)
+    named = _rows_taken(groups["column"].unique()) + _rows_taken(groups["group"])
+    tall = max(sum(lines) + 2.6 * len(lines) + 2, named + 3)
     title = textwrap.fill(found.verdict, 125 if pieces else 60)
     size = (
         (2.2 if pieces else 1.2) * COLUMN_WIDTH,
@@ -148,7 +149,7 @@ def _shares(ax: Axes, groups: pd.DataFrame) -> None:
     for column, rows in groups.groupby("column", sort=False):
         headings.append(len(labels))
         places += range(len(labels) + 1, len(labels) + 1 + len(rows))
-        labels += [_wrapped(column), *rows["group"].astype(str)]
+        labels += [_wrapped(column), *map(_wrapped, rows["group"])]
     for i, part in enumerate(("offered", "best guess", "explored", "chosen")):
         style: dict[str, Any] = {"color": COLOURS[i], "marker": MARKERS[i], "linestyle": "none"}
         at = np.array(places) + 0.2 * (i - 1.5)  # side by side, so that none hides another
@@ -176,3 +177,8 @@ def _finish_rows(ax: Axes, *, share: bool) -> None:
 
 def _wrapped(text: Any) -> str:
     return textwrap.fill(str(text), 26)
+
+
+def _rows_taken(names: Any) -> int:
+    """Return how many lines rows of one height take whose names are wrapped."""
+    return len(names) * max((1 + _wrapped(name).count("\n") for name in names), default=0)

@@ -18,6 +18,8 @@ SIZE_LABELS = {
 }
 MOST_SHOWN = 12
 """How many directions are shown."""
+NARROWEST = 5.0
+"""The axis of the angles, in degrees, is at least this long: small ones are to look small."""
 
 
 def found(what: Found) -> Figure:
@@ -48,12 +50,13 @@ def found(what: Found) -> Figure:
 
 
 def _sizes(ax: Axes, what: Found) -> None:
-    shown = int((what.tested.sizes > 1e-9 * np.nanmax(what.tested.sizes)).sum())
+    shown = int((what.tested.sizes > 1e-9 * np.nanmax(what.tested.sizes, initial=0.0)).sum())
     shown = max(min(shown, MOST_SHOWN), what.left_out.dim)
     sizes, limits = what.tested.sizes[:shown], what.tested.limits[:shown]
     places, r = np.arange(1, len(sizes) + 1), what.left_out.dim
     ax.bar(places[:r], sizes[:r], color=COLOURS[1], label="left out")
-    ax.bar(places[r:], sizes[r:], color=COLOURS[0], label="kept")
+    if r < len(sizes):
+        ax.bar(places[r:], sizes[r:], color=COLOURS[0], label="kept")
     label = "price of a direction" if what.kind == "groups" else "chance (95 %)"
     ax.hlines(limits, places - 0.5, places + 0.5, color="black", linewidth=1.2, label=label)
     ax.set_xticks(places)
@@ -63,11 +66,12 @@ def _sizes(ax: Axes, what: Found) -> None:
 
 def _angles(ax: Axes, what: Found) -> None:
     angles = np.sort(what.angles)
-    ax.set(xlim=(0, 90), ylim=(0, 1), xlabel="angle to what was found (degrees)")
+    most = min(90.0, max(NARROWEST, 1.2 * angles.max(initial=0.0))) if len(angles) else 90.0
+    ax.set(xlim=(0, most), ylim=(0, 1), xlabel="angle to what was found (degrees)")
     ax.set_ylabel("share of resamples within it")
     if len(angles):
         share = np.arange(1, len(angles) + 1) / len(angles)
-        ax.step([0, *angles, 90], [0, *share, 1], where="post", color=COLOURS[0])
+        ax.step([0, *angles, most], [0, *share, 1], where="post", color=COLOURS[0])
         label = f"95 % within {what.angle:.3g} degrees"
         ax.axvline(what.angle, color=COLOURS[1], linestyle="--", label=label)
     else:

@@ -68,7 +68,7 @@ def estimated_subspace(
     size: int = 200,
     noise: float = 0.5,
     items: int = 0,
-    shrink: bool = True,
+    shrink: bool = False,
 ) -> EstimatedSubspace:
     """Return worlds whose strategies see an estimate of U and are judged by U itself.
 
@@ -87,8 +87,8 @@ def estimated_subspace(
     items : int
         How many items without attributes there are beside them.
     shrink : bool
-        With attributes: whether U is found as by ``find_subspace(..., shrink=True)``, which suits
-        items that are a sample, as they are here.
+        With attributes: whether U is found as by ``find_subspace(..., shrink=True)``. Features of
+        items are independent here, which is where that helps most.
 
     Examples
     --------
