@@ -440,6 +440,18 @@ def policy_value(
     }
 
 
+def sums_by_number(code: Any, values: Array, count: int) -> tuple[Array, Array, Array]:
+    """Counts, means and sums of squared differences from them, for each of some numbers."""
+    n, mean, squares = np.zeros(count), np.zeros(count), np.zeros(count)
+    for number in range(count):
+        some = [value for at, value in zip(code, values, strict=True) if at == number]
+        n[number] = len(some)
+        if some:
+            mean[number] = math.fsum(some) / len(some)
+            squares[number] = math.fsum((value - mean[number]) ** 2 for value in some)
+    return n, mean, squares
+
+
 def effects_of_arms(X: Array, action: Any, reward: Array, sure: float) -> tuple[float, float]:
     """The variance of what arms have beside their features: as estimated, and what may hide.
 

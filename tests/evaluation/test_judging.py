@@ -13,8 +13,8 @@ from scipy.stats import chi2, norm, t
 import projbandits as pb
 from projbandits.evaluation import estimates
 from projbandits.evaluation import log_pieces as pieces
+from projbandits.evaluation.cells import FOLDS
 from projbandits.evaluation.estimates import ESTIMATE_NAMES, ON_MODEL
-from projbandits.evaluation.grouping import FOLDS
 from tests import naive
 from tests.evaluation.tables import ARMS, LOGGED, OTHER, THETA, U, by_segment, log, other, table
 
@@ -319,6 +319,8 @@ def test_what_cannot_be_judged_is_said() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             pb.replay(log(rows), policy, value="return")
+    with pytest.raises(ValueError, match=r"returned \[0.5.*\] where \{'segment': 1\}"):
+        pb.replay(log(rows, context="segment"), halves, value="return")
     with pytest.raises(TypeError, match="policy must be a strategy such as"):
         pb.replay(log(rows), 3, value="return")
     with pytest.raises(ValueError, match=r"subspace must .* --protected, or ask for value="):
@@ -327,3 +329,7 @@ def test_what_cannot_be_judged_is_said() -> None:
         pb.replay(log(rows), other, value="returns")
     with pytest.raises(ValueError, match="at least one row"):
         pb.replay(log(rows[:0]), other, value="return")
+
+
+def halves(arms: Any, context: Any) -> Any:
+    return np.full(6, 0.5) if context["segment"] else OTHER

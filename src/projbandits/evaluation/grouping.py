@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from projbandits._checks import Array
+from projbandits.evaluation.cells import (
+    FOLDS,
+    Alike,
+    Cells,
+    Tally,
+    by_number,
+    coded,
+    folds,
+)
 from projbandits.evaluation.fitting import fold, merged
-from projbandits.evaluation.log_schema import SUM, Chunk, Ints
+from projbandits.evaluation.log_schema import SUM, Chunk
 
-FOLDS = 5
-"""A row is judged by a model of the other folds; row t is in fold t modulo this."""
+MOST_PARTS = 16
+"""How many chunks of cells are kept before they are put together."""
+MOST_CELLS = 2**17
+"""With more cells, a log is read again instead."""
 PENALTY = 0.1
 """The ridge of theta-hat, on features in units of their root mean square."""
-
-
-@lru_cache(maxsize=8)
-def _counted(n: int) -> Ints:
-    return np.arange(n + FOLDS) % FOLDS
-
-
-def folds(first: int, n: int) -> Ints:
-    """Return the fold of each row of a chunk; chunks of one size share the numbers."""
-    start = first % FOLDS
-    return _counted(n)[start : start + n]
 
 
 @dataclass(eq=False)
@@ -36,18 +35,6 @@ class Sums:
     n: Array
     mean: Array
     squares: Array
-
-    @classmethod
-    def of(cls, chunk: Chunk) -> Sums:
-        """Return the sums of a chunk."""
-        size = len(chunk.arms)
-        key = folds(chunk.first, len(chunk.reward)) * size + chunk.action
-        n = np.bincount(key, minlength=FOLDS * size).astype(np.float64)
-        mean = np.bincount(key, chunk.reward, minlength=FOLDS * size) / np.maximum(n, 1.0)
-        away = chunk.reward - mean[key]
-        squares = np.bincount(key, np.square(away, out=away), minlength=FOLDS * size)
-        shape = FOLDS, size
-        return cls(n.reshape(shape), mean.reshape(shape), squares.astype(float).reshape(shape))
 
     def plus(self, other: Sums) -> Sums:
         """Return the sums of both; arms that the other knows beside these are added."""
@@ -75,10 +62,8 @@ class Sums:
 
     def total(self) -> tuple[Array, Array, float]:
         """Return counts and means by arm, and the sum of squares within arms."""
-        whole = Sums(self.n[:1], self.mean[:1], self.squares[:1])
-        for f in range(1, FOLDS):
-            whole = whole.plus(Sums(*(x[f : f + 1] for x in (self.n, self.mean, self.squares))))
-        return whole.n[0], whole.mean[0], float(whole.squares.sum())
+        n, mean, squares = Tally(self.n, self.mean, self.squares).pooled(self.n.shape)
+        return n, mean, float(squares.sum())
 
 
 @dataclass(eq=False)
@@ -99,6 +84,8 @@ class Look:
         The probabilities that the log states for all arms; None if they varied, or it states none.
     states : bool
         Whether it states them.
+    cells : tuple of Cells, or None
+        All rows, put together; None if few are alike. The arms are left out of them.
     """
 
     rows: int
@@ -107,6 +94,7 @@ class Look:
     chances: Array | None
     stated: Array | None = None
     states: bool = False
+    cells: tuple[Cells, ...] | None = None
 
     def by_fold(self, arms: Array | None) -> list[Array]:
         """Return the triangular factor of the rows in each fold."""
@@ -130,11 +118,39 @@ class Look:
         stated = None
         if self.stated is not None and other.stated is not None:
             stated = self.stated if (self.stated == other.stated).all() else None
-        return Look(self.rows + other.rows, sums, factors, chances, stated, self.states)
+        cells = None
+        if self.cells is not None and other.cells is not None:
+            cells = fewer(self.cells + other.cells)
+        return Look(self.rows + other.rows, sums, factors, chances, stated, self.states, cells)
+
+    def compact(self) -> Look:
+        """Return the same with as few cells as there can be, to be sent."""
+        if self.cells is None:
+            return self
+        one = Cells.joined(self.cells)
+        return replace(self, cells=(one.on(one.chunk.arms[:0]),))
 
 
-def look(chunk: Chunk, numbered: bool) -> Look:
-    """Look at a chunk."""
+def fewer(parts: tuple[Cells, ...]) -> tuple[Cells, ...] | None:
+    """Return cells, put together if they have many parts; None if they are many even then."""
+    if len(parts) < MOST_PARTS:
+        return parts
+    one = Cells.joined(parts)
+    return (one,) if len(one.fold) <= MOST_CELLS else None
+
+
+def look(chunk: Chunk, numbered: bool, together: bool = True) -> Look:
+    """Look at a chunk.
+
+    Parameters
+    ----------
+    chunk : Chunk
+        The rows.
+    numbered : bool
+        Whether arms have the same numbers throughout.
+    together : bool
+        Whether to put rows together that are alike.
+    """
     if not numbered:
         d = chunk.arms.shape[1]
         X = chunk.arms[chunk.action]
@@ -144,26 +160,24 @@ def look(chunk: Chunk, numbered: bool) -> Look:
             for f in range(FOLDS)
         ]
         return Look(len(X), None, factors, None)
-    chances = None
+    n, size = len(chunk.reward), len(chunk.arms)
+    chances = stated = None
     if chunk.propensity is not None and chunk.offered is None:
-        chances = by_arm(chunk.action, chunk.propensity, len(chunk.arms))
-    stated = None
+        chances = by_number(chunk.action, chunk.propensity, size)
     if chunk.chances is not None and chunk.offered is None and len(chunk.chances):
         same = bool((chunk.chances == chunk.chances[0]).all())
         stated = chunk.chances[0] if same else None
     states = chunk.chances is not None
-    return Look(len(chunk.reward), Sums.of(chunk), None, chances, stated, states)
-
-
-def by_arm(action: Ints, propensity: Array, size: int) -> Array | None:
-    """Return the propensity of each arm, nan if it was not chosen; None if that varied."""
-    found = np.full(size, np.nan)
-    # The first rows have most arms already, and to write takes longer than to read.
-    for rows in (slice(64 * size), slice(None)):
-        found[action[rows]] = propensity[rows]
-        if (found[action] == propensity).all():
-            return found
-    return None
+    alike = None
+    if together and (stated is not None or not states):
+        alike = Alike.of(chunk, chances)
+    if alike is None:
+        tally, cells = Tally.of(coded(chunk), FOLDS * size, chunk.reward), None
+    else:
+        tally = alike.tally(chunk)
+        cells = (alike.cells(chunk, tally),)
+    sums = Sums(*tally.pooled((-1, FOLDS, size)))
+    return Look(n, sums, None, chances, stated, states, cells)
 
 
 def fixed(seen: Look) -> Array | None:

@@ -19,6 +19,7 @@ from projbandits._blas import single_threaded_blas
 from projbandits._cached import cached_property
 from projbandits._checks import Array, one_of, positive
 from projbandits.evaluation import estimates as names
+from projbandits.evaluation.cells import Cells
 from projbandits.evaluation.combining import found
 from projbandits.evaluation.estimates import table, words
 from projbandits.evaluation.grouping import Look, cross_fitted, fixed, look
@@ -32,7 +33,7 @@ from projbandits.evaluation.lackoffit import (
 )
 from projbandits.evaluation.log import Log, chunks_of
 from projbandits.evaluation.log_schema import Schema
-from projbandits.evaluation.moments import Cells, Moments, Setting, moments
+from projbandits.evaluation.moments import MOMENT_ROOM, Moments, Setting, moments
 from projbandits.evaluation.policies import Chances, Policy, as_policy
 from projbandits.evaluation.spreading import Progress, spread
 from projbandits.subspace import Subspace
@@ -161,7 +162,8 @@ def judge(
     wanted = log.matched(subspace)
     checked = as_policy(policy, log.names, wanted)
     log = log.with_columns(checked.columns)
-    seen = _look(log, executor, progress)
+    together = not checked.learns and not checked.columns
+    seen = _look(log, together, executor, progress)
     if seen.rows == 0:
         raise ValueError("log must have at least one row, got none")
     factor, thetas = cross_fitted(seen.by_fold(log.arms), seen.rows)
@@ -187,23 +189,24 @@ def least_squares(factor: Array) -> Array:
     return found
 
 
-def _look(log: Log, executor: Executor | None, progress: Progress | None) -> Look:
-    work = partial(_look_at, log._schema, log.arms is not None)
+def _look(log: Log, together: bool, executor: Executor | None, progress: Progress | None) -> Look:
+    work = partial(_look_at, log._schema, log.arms is not None, together)
     total: Look | None = None
     for seen in spread(work, log._rows.pieces(), executor):
         if seen is not None:
             total = seen if total is None else total.plus(seen)
             if progress is not None:
                 progress(seen.rows)
-    return total or Look(0, None, None, None)
+    return Look(0, None, None, None) if total is None else total.compact()
 
 
-def _look_at(schema: Schema | None, numbered: bool, piece: Any) -> Look | None:
+def _look_at(schema: Schema | None, numbered: bool, together: bool, piece: Any) -> Look | None:
     total: Look | None = None
     for chunk in chunks_of(schema, piece):
-        seen = look(chunk, numbered)
+        # Once few rows were alike, there is no use in looking for more.
+        seen = look(chunk, numbered, together and (total is None or total.cells is not None))
         total = seen if total is None else total.plus(seen)
-    return total
+    return None if total is None else total.compact()
 
 
 def _sums(
@@ -216,23 +219,29 @@ def _sums(
     differ: bool = False,
 ) -> Moments:
     """Return the sums over all rows for some policies; with `differ` also for their difference."""
-    schema, learns = log._schema, any(policy.learns for policy in policies)
-    whole = schema is not None and not schema.context and not schema.extra and not learns
+    learns = any(policy.learns for policy in policies)
     # Cells have one propensity each, so the probabilities of all arms must be those of every row.
-    whole = whole and (seen.stated is not None or not seen.states)
-    if whole and seen.sums is not None and seen.chances is not None and log.arms is not None:
-        cells = Cells.grouped(log.arms, seen.sums, seen.chances)
-        return _of(cells, policies, setting, differ)
+    whole = not learns and (seen.stated is not None or not seen.states)
+    whole = whole and not any(policy.columns for policy in policies)
     total: Moments | None = None
+    if whole and seen.cells is not None and log.arms is not None:
+        for cells in seen.cells[0].on(log.arms).pieces(MOMENT_ROOM // len(log.arms) + 1):
+            part = _of(cells, policies, setting, differ)
+            total = part if total is None else total.plus(part)
+        assert total is not None
+        if progress is not None:
+            progress(seen.rows)
+        return total
+    schema = log._schema
     work = partial(_moments, schema, policies, setting, differ)
     # A policy that learns must see the rows in order.
     pieces = log._rows.pieces()
     parts = map(work, pieces) if learns else spread(work, pieces, executor)
-    for part in parts:
-        if part is not None:
-            total = part if total is None else total.plus(part)
+    for some in parts:
+        if some is not None:
+            total = some if total is None else total.plus(some)
             if progress is not None:
-                progress(int(part.n))
+                progress(int(some.n))
     assert total is not None
     return total
 

@@ -16,7 +16,7 @@ BATCH_ROWS = 65_536
 BLOCK_BYTES = 1 << 23
 """How many bytes of a CSV file are read together."""
 ENOUGH_ROWS = 4 * BATCH_ROWS
-"""Groups of rows of a Parquet file that are smaller are read by the same worker."""
+"""So many rows are enough for a worker to start with; groups of a Parquet file may have more."""
 
 
 class Piece(Protocol):
@@ -51,8 +51,11 @@ class TablePiece:
     table: Any
 
     def tables(self, columns: Sequence[str]) -> Iterator[tuple[int, Columns]]:
-        """Yield all rows at once."""
-        yield self.first, Columns("log", self.table)
+        """Yield the rows in batches, which stay in the cache."""
+        rows, cut = len(Columns("log", self.table)), _cutter(self.table)
+        for start in range(0, rows, BATCH_ROWS):
+            batch = cut(start, min(start + BATCH_ROWS, rows))
+            yield self.first + start, Columns("log", batch)
 
 
 @dataclass(frozen=True)
@@ -97,8 +100,9 @@ class Table:
     def pieces(self) -> Iterator[Piece]:
         """Yield slices, not copies, where the library can."""
         assert self.rows is not None
-        for first in range(0, self.rows, BATCH_ROWS):
-            yield TablePiece(first, self._cut(first, min(first + BATCH_ROWS, self.rows)))
+        size = min(max(self.rows // 8, BATCH_ROWS), ENOUGH_ROWS)
+        for first in range(0, self.rows, size):
+            yield TablePiece(first, self._cut(first, min(first + size, self.rows)))
 
 
 class Parquet:

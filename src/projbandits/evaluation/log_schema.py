@@ -224,9 +224,8 @@ class Schema:
                     f"{short(chances[row].tolist())} in row {first + row}, column {name!r}"
                 )
             propensity = chances[np.arange(len(action)), action]
-        wrong = ~((propensity > 0) & (propensity <= 1 + SUM))
-        if wrong.any():
-            row = int(wrong.argmax())
+        if len(propensity) and not (propensity.min() > 0 and propensity.max() <= 1 + SUM):
+            row = int((~((propensity > 0) & (propensity <= 1 + SUM))).argmax())
             raise ValueError(
                 f"log must have propensities above 0 and at most 1, got {propensity[row]} in row "
                 f"{first + row}, column {name!r}: what was chosen had a probability"

@@ -1,23 +1,16 @@
-"""Sums over the rows of a log from which all estimates of a policy's value are made.
-
-What a row adds to an estimate is a + b r: r is its return, and a and b follow from the arm, the
-propensity and the policy. Rows in which these are the same are one cell, of which the count, the
-sum of returns and the sum of their squares are enough.
-"""
+"""Sums over the rows of a log from which all estimates of a policy's value are made."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from projbandits._checks import Array
+from projbandits.evaluation.cells import Cells
 from projbandits.evaluation.estimates import turned
-from projbandits.evaluation.grouping import FOLDS, Sums, by_arm, folds
-from projbandits.evaluation.log_schema import Chunk, Ints
+from projbandits.evaluation.log_schema import Chunk
 from projbandits.evaluation.policies import Chances
 
 MOMENT_PARTS = ("linear", "linear_doubly", "plain", "weight", "clipped", "doubly")
@@ -25,92 +18,6 @@ OUT_OF_REACH = 1e-6
 """m_t counts as out of reach if more than this share of its length is."""
 MOMENT_ROOM = 4_000_000
 """About how many numbers are turned at a time."""
-
-
-class Cells(NamedTuple):
-    """Rows, or groups of rows, of a log."""
-
-    chunk: Chunk
-    fold: Ints
-    size: Array
-    total: Array
-    squares: Array
-
-    @classmethod
-    def of(cls, chunk: Chunk) -> Cells:
-        """Return the rows of a chunk, each for itself."""
-        n = len(chunk.reward)
-        return cls(chunk, folds(chunk.first, n), np.ones(n), chunk.reward, chunk.reward**2)
-
-    @classmethod
-    def together(cls, chunk: Chunk) -> Cells:
-        """Return the rows of a chunk; those alike in arm, propensity and context as one cell."""
-        keys = _alike(chunk)
-        if keys is None:
-            return cls.of(chunk)
-        code, count = keys
-        n = np.bincount(code, minlength=count).astype(np.float64)
-        some = np.empty(count, dtype=np.int64)
-        some[code] = np.arange(len(code))
-        seen = np.flatnonzero(n)
-        rows = some[seen]
-        alike = chunk._replace(
-            action=chunk.action[rows],
-            reward=chunk.reward[rows],
-            propensity=None if chunk.propensity is None else chunk.propensity[rows],
-            context={name: values[rows] for name, values in chunk.context.items()},
-        )
-        total, squares = (
-            np.asarray(np.bincount(code, values, minlength=count)[seen], dtype=np.float64)
-            for values in (chunk.reward, chunk.reward**2)
-        )
-        return cls(alike, (chunk.first + rows) % FOLDS, n[seen], total, squares)
-
-    @classmethod
-    def grouped(cls, arms: Array, sums: Sums, chances: Array) -> Cells:
-        """Return the rows of a log in which each arm had the same propensity throughout."""
-        of, action = np.nonzero(sums.n)
-        n, mean = sums.n[of, action], sums.mean[of, action]
-        squares = sums.squares[of, action] + n * mean**2
-        chunk = Chunk(0, arms, action, mean, chances[action])
-        return cls(chunk, of, n, n * mean, squares)
-
-
-def _alike(chunk: Chunk) -> tuple[Ints, int] | None:
-    """Return a number for each row, the same for rows alike, and their range; None if few are."""
-    n = len(chunk.reward)
-    if chunk.offered is not None or chunk.columns or chunk.chances is not None:
-        return None
-    if not chunk.complete:
-        return None
-    keys = list(chunk.context.values())
-    p = chunk.propensity
-    if p is not None and by_arm(chunk.action, p, len(chunk.arms)) is None:
-        keys.append(p)
-    code = folds(chunk.first, n) + FOLDS * chunk.action
-    count = FOLDS * len(chunk.arms)
-    for values in keys:
-        numbered = _numbered(values, n // count)
-        if numbered is None:
-            return None
-        code = code + count * numbered[0]
-        count *= numbered[1]
-    return code, count
-
-
-def _numbered(values: NDArray[Any], most: int) -> tuple[Ints, int] | None:
-    """Return a number for each value, and their range; None if a value is missing or they are many.
-
-    Whole numbers that lie close together are their own numbers, which is quicker.
-    """
-    if values.dtype.kind in "iu" and len(values):
-        least, largest = int(values.min()), int(values.max())
-        if largest - least < most:
-            return values.astype(np.int64) - least, largest - least + 1
-    import pandas as pd
-
-    found, distinct = pd.factorize(values)
-    return None if len(distinct) > most or (found < 0).any() else (found, len(distinct))
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +85,8 @@ def moments(cells: Cells, policies: Sequence[Chances], setting: Setting) -> Mome
     blocks = [_block(cells, each, setting) for each in policies]
     a = np.concatenate([block[0] for block in blocks], axis=1)
     b = np.concatenate([block[1] for block in blocks], axis=1)
-    n, r, r2 = cells.size, cells.total, cells.squares
+    n, r = cells.size, cells.size * cells.chunk.reward
+    r2 = cells.squares + r * cells.chunk.reward
     cross = (a * r[:, None]).T @ b
     X = cells.chunk.arms[cells.chunk.action]
     fitted = X @ setting.theta

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtri
+from scipy.special import fdtri, stdtrit
 
 from projbandits import statistics
 from projbandits._blas import single_threaded_blas
@@ -142,7 +142,8 @@ class Replay:
         All but the last differ from V by sums of martingale differences, also where the log's
         strategy learnt. Their intervals are normal, from the sum of squares or from the sum of
         `variances`, whichever is larger: where exploring is rare, the sum of squares seldom holds
-        the large weights that it should. In the last m_t depends on the same
+        the large weights that it should. Squares about the fit of the whole log are divided by n
+        minus its rank, and the interval is Student's then. In the last m_t depends on the same
         outcomes as theta-hat: a strategy is drawn to what is overestimated. So its interval is
         Scheffe's, which holds for all directions of U at once, and is wider than Student's.
 
@@ -196,6 +197,12 @@ class Replay:
                 value = float(terms.mean()) + lost
                 found[name] = found[name]._replace(value=value, half=half)
         return table(found, len(self.rewards), self._quick)
+
+    @cached_property
+    def _rank(self) -> int:
+        """How many directions theta-hat was fitted in."""
+        sizes = np.linalg.svd(self.arms / units(self.arms), compute_uv=False)
+        return int((sizes > 1e-9 * sizes.max(initial=0.0)).sum())
 
     @cached_property
     def _quick(self) -> LackOfFit | None:
@@ -253,8 +260,10 @@ class Replay:
 
     def _weighted(self, weights: Array, variances: Array, level: float) -> tuple[float, float]:
         terms = weights * self.rewards
-        squares = max(((terms - self.final) ** 2).sum(), variances.sum())
-        half = statistics.normal_quantile(level) / len(terms) * np.sqrt(squares)
+        # theta-hat was fitted to these returns, so that what is left of them is too little.
+        n, free = len(terms), max(len(terms) - self._rank, 1)
+        squares = max(((terms - self.final) ** 2).sum() * n / free, variances.sum())
+        half = stdtrit(free, 0.5 + level / 2) / n * np.sqrt(squares)
         return float(terms.mean()), float(half)
 
     def _doubly(self, weights: Array, variances: Array, level: float) -> tuple[float, float]:

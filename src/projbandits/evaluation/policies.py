@@ -77,7 +77,7 @@ class Policy:
                 "(arms=) it is unknown what was on offer"
             )
         if chunk.offered is None and not chunk.context:
-            return Chances.of(self._asked(chunk.arms, None, chunk.first)[None], chunk)
+            return Chances.of(self._asked(chunk.arms, None, f"at row {chunk.first}")[None], chunk)
         n = len(chunk.reward)
         names, columns = list(chunk.context), [v.tolist() for v in chunk.context.values()]
         contexts = list(zip(*columns, strict=True)) if columns else [()] * n
@@ -90,7 +90,8 @@ class Policy:
                 if answer is None:
                     context = dict(zip(names, contexts[t], strict=True)) or None
                     arms = chunk.arms[rows[rows >= 0]]
-                    answer = before[key] = self._asked(arms, context, chunk.first + t)
+                    where = f"at row {chunk.first + t}"
+                    answer = before[key] = self._asked(arms, context, where)
                 found[t, : len(answer)] = answer
             return Chances.of(found, chunk)
         known: dict[Any, int] = {}
@@ -101,16 +102,16 @@ class Policy:
             if place is None:
                 context = dict(zip(names, key, strict=True))
                 place = known[key] = len(answers)
-                answers.append(self._asked(chunk.arms, context, chunk.first + t))
+                answers.append(self._asked(chunk.arms, context, f"where {short(context)}"))
             at[t] = place
         return Chances.of(np.array(answers)[at] if n > 1 else np.array(answers), chunk)
 
-    def _asked(self, arms: Array, context: Any, row: int) -> Array:
+    def _asked(self, arms: Array, context: Any, where: str) -> Array:
         found = np.asarray(self.given(arms, context), dtype=np.float64)
         if found.shape != (len(arms),) or not abs(found.sum() - 1) <= SUM or found.min() < 0:
             raise ValueError(
                 f"policy must return {len(arms)} probabilities that are not negative and add up "
-                f"to one, {self.label} returned {short(found.tolist())} at row {row}"
+                f"to one, {self.label} returned {short(found.tolist())} {where}"
             )
         return found
 

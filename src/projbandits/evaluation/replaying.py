@@ -60,7 +60,8 @@ def replay(
     executor : Executor, optional
         Where pieces of a `pb.Log` are read; by default threads.
     progress : callable, optional
-        Called with the number of rows of a `pb.Log` that were read, piece by piece.
+        Called with numbers of rows of a `pb.Log`, piece by piece. They add up to twice its rows: it
+        is read a second time unless many rows are alike.
 
     Returns
     -------

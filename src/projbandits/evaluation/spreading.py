@@ -7,12 +7,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from itertools import islice
 from typing import Any, TypeVar
 
 from projbandits._blas import single_threaded_blas
 
 PIECES_AHEAD = 4
 """How many pieces wait for each worker: what is read of them is in memory."""
+BUNDLE = 4
+"""How many pieces at most are sent together to another process."""
+TAPER = 4
+"""Which part of the pieces that are left is sent next."""
 
 Piece = TypeVar("Piece")
 Found = TypeVar("Found")
@@ -31,25 +36,41 @@ def spread(
         raise TypeError(f"executor must be a concurrent.futures.Executor, got {executor!r}")
     with ExitStack() as held:
         held.enter_context(single_threaded_blas())
-        workers = os.cpu_count() or 1
+        workers, most = os.cpu_count() or 1, 1
         if executor is None:
             executor = held.enter_context(ThreadPoolExecutor(workers))
         elif not isinstance(executor, ThreadPoolExecutor):
-            workers = 64
-        waiting: deque[Future[Found]] = deque()
+            workers, most = 64, BUNDLE
+        waiting: deque[tuple[int, Future[list[Found]]]] = deque()
+        ahead = 0
         try:
-            for piece in pieces:
-                waiting.append(executor.submit(_held, work, piece))
-                if len(waiting) >= PIECES_AHEAD * workers:
-                    yield waiting.popleft().result()
+            for bundle in bundles(pieces, most):
+                waiting.append((len(bundle), executor.submit(_held, work, bundle)))
+                ahead += len(bundle)
+                while ahead >= PIECES_AHEAD * workers:
+                    ahead -= waiting[0][0]
+                    yield from waiting.popleft()[1].result()
             while waiting:
-                yield waiting.popleft().result()
+                yield from waiting.popleft()[1].result()
         finally:
-            for future in waiting:
+            for _, future in waiting:
                 future.cancel()
 
 
-def _held(work: Callable[[Piece], Found], piece: Piece) -> Found:
-    """Work on a piece with one thread for linear algebra, on whatever machine this is."""
+def bundles(pieces: Iterable[Piece], most: int) -> Iterator[list[Piece]]:
+    """Yield pieces in bundles of at most this many; the last ones are small.
+
+    A task on another machine takes some milliseconds to send, and workers should end together.
+    """
+    rest, window = iter(pieces), deque[Piece]()
+    while True:
+        window.extend(islice(rest, most * TAPER - len(window) if most > 1 else 1))
+        if not window:
+            return
+        yield [window.popleft() for _ in range(-(-len(window) // TAPER))]
+
+
+def _held(work: Callable[[Piece], Found], bundle: list[Piece]) -> list[Found]:
+    """Work on pieces with one thread for linear algebra, on whatever machine this is."""
     with single_threaded_blas():
-        return work(piece)
+        return [work(piece) for piece in bundle]
