@@ -202,12 +202,13 @@ class Asking(Accounted):
 
     def _together(
         self, some: Sequence[Ready]
-    ) -> tuple[list[tuple[list[Event], Made] | BaseException], Snapshot | None]:
+    ) -> tuple[list[tuple[list[Event], Made, bool] | BaseException], Snapshot | None]:
         """Decide for several callers, each by all that is known now, and record nothing yet.
 
-        Returned are each one's events and decisions or its error, and a snapshot if one is due.
+        Returned are each one's events, its decisions and whether their ids are fresh, or its error;
+        and a snapshot if one is due.
         """
-        outcomes = list[tuple[list[Event], Made] | BaseException]()
+        outcomes = list[tuple[list[Event], Made, bool] | BaseException]()
         with self._deciding:
             known, new = self._current(), 0
             for ready in some:
@@ -217,7 +218,7 @@ class Asking(Accounted):
                     outcomes.append(error)
                     continue
                 new += made.new
-                outcomes.append((made.events, made))
+                outcomes.append((made.events, made, not ready.request.called))
             return outcomes, self._snapshot_due(known)
 
     def _alone(self, made: Made) -> Made:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -15,9 +15,9 @@ from projbandits.ledger.connecting import damaged
 from projbandits.ledger.happened import Decided, Described, Event, Learnt, Offered, Outcome
 from projbandits.ledger.protocol import Behind, Entry, Exists, Held, admits, same_history, settled
 from projbandits.ledger.reading import Reader
+from projbandits.ledger.schema import MOST_EVENTS, ledgers, place
 from projbandits.ledger.schema import events as table
-from projbandits.ledger.schema import ledgers, place
-from projbandits.ledger.statements import Statement
+from projbandits.ledger.statements import Fetch, Insert, Statement
 
 
 class Head(NamedTuple):
@@ -39,47 +39,70 @@ class Written:
     held: dict[str, Held]
 
 
-_head = (
+_lock = (
     sa.select(ledgers.c.last, ledgers.c.digest, ledgers.c.rows)
     .where(ledgers.c.number == sa.bindparam("number"))
     .with_for_update()
 )
-_insert = table.insert()
 _move = (
     ledgers.update()
     .where(ledgers.c.number == sa.bindparam("which"))
     .values(last=sa.bindparam("to"), digest=sa.bindparam("now"), rows=sa.bindparam("size"))
 )
 _written = sa.select(table.c.digest, table.c.time).where(table.c.place == sa.bindparam("place"))
+_newest = sa.select(table.c.digest).join_from(
+    ledgers,
+    table,
+    (ledgers.c.number == sa.bindparam("number"))
+    & (table.c.place == ledgers.c.number * sa.literal_column(str(MOST_EVENTS)) + ledgers.c.last),
+)
 
-HEAD, WRITTEN, INSERT, MOVE = map(Statement, (_head, _written, _insert, _move))
+LOCK, WRITTEN, NEWEST, MOVE = map(Statement, (_lock, _written, _newest, _move))
+INSERT = Insert(table)
 
 
-def lock(connection: sa.Connection, number: int, known: Head | None, shown: str) -> Head:
-    """Keep other processes from adding to a ledger until the transaction ends.
+class Locked:
+    """Keeps other processes from adding to a ledger until the transaction ends.
 
     Parameters
     ----------
-    connection : Connection
-        In a transaction.
-    number : int
-        Which ledger.
-    known : Head or None
-        Where this process left it; if it still stands there, its last event needs no look.
-    shown : str
-        What the database is called in messages.
+    reader : Reader
+        Reads the ledger, in the transaction.
+    shared : bool
+        Whether others are likely to have added something. What must then be looked at is asked for
+        in the same trip.
+    decided : sequence of Held
+        Decisions of which outcomes are to be added.
     """
-    rows = HEAD.rows(connection, {"number": number})
-    if not rows:
-        raise damaged(shown, f"ledger {number} is not there any more")
-    head = Head(*rows[0])
-    if head == known:
-        return head
-    # A statement of its own: while the first one waited, other events may have been added.
-    found = WRITTEN.rows(connection, {"place": place(number, head.last)})
-    if not found or found[0].digest != head.digest:
-        raise damaged(shown, f"event {head.last} of ledger {number} is not the one written last")
-    return head
+
+    def __init__(self, reader: Reader, shared: bool, decided: Sequence[Held]) -> None:
+        self._reader, self._decided = reader, decided
+        self._values = {"number": reader.ledger}
+        self._head = LOCK.sent(reader.connection, self._values)
+        # Statements of their own: while the first one waits, other events may be added.
+        far = reader.connection.dialect.name != "sqlite"
+        self._asked = self._ask() if shared and far else None
+
+    def _ask(self) -> tuple[Fetch, Fetch]:
+        newest = NEWEST.sent(self._reader.connection, self._values)
+        return newest, self._reader.told_of(self._decided)
+
+    def head(self) -> Head:
+        """Return where the ledger stands."""
+        rows = self._head()
+        if not rows:
+            raise damaged(self._reader.shown, f"ledger {self._reader.ledger} is not there any more")
+        return Head(*rows[0])
+
+    def became(self, head: Head) -> dict[str, Held]:
+        """Return what became of the decisions, after a look at the event written last."""
+        newest, told = self._asked or self._ask()
+        if [row.digest for row in newest()] != [head.digest]:
+            raise damaged(
+                self._reader.shown,
+                f"event {head.last} of ledger {self._reader.ledger} is not the one written last",
+            )
+        return self._reader.became(self._decided, told)
 
 
 def write(connection: sa.Connection, number: int, written: Written) -> None:
@@ -115,21 +138,17 @@ class Preparation:
         Reads the ledger in the transaction that keeps it.
     head : Head
         Where it stands.
-    events : sequence of Event
-        All that any caller wants to add.
-    known : mapping
-        Decisions and what became of them, by id, as far as they need not be looked up.
+    held : dict
+        The decisions that the events are about and what became of them, by id; it is changed.
+    keys : collection of str
+        The keys of history and infinite sets among the events.
     """
 
     def __init__(
-        self, reader: Reader, head: Head, events: Sequence[Event], known: Mapping[str, Held]
+        self, reader: Reader, head: Head, held: dict[str, Held], keys: Collection[str]
     ) -> None:
-        self.reader, self.head = reader, head
-        ids = {event.id for event in events if isinstance(event, Decided | Outcome)}
-        keys = {event.key for event in events if isinstance(event, Learnt | Described)}
-        self.held: dict[str, Held] = {id: known[id] for id in ids if id in known}
-        self.held |= reader.held(ids - self.held.keys())
-        self.keyed = reader.keyed(keys)
+        self.reader, self.head, self.held = reader, head, held
+        self.keyed = reader.keyed(keys) if keys else {}
         self.rows = list[columns.Row]()
         self.entries = list[Entry]()
         self.new: dict[int, Array] = {}
@@ -138,47 +157,58 @@ class Preparation:
         """Return what is added of the events of each caller."""
         outcomes = list[int | Exception]()
         for events in works:
-            before = self.head, len(self.rows), dict(self.held), dict(self.keyed), dict(self.new)
+            # One event is all or nothing by itself.
+            before = self._state() if len(events) > 1 else None
             try:
                 for event in events:
                     self._add(event)
                 outcomes.append(self.head.last)
             except (ValueError, KeyError, TypeError, Behind, Exists) as error:
                 # Only this caller's: the others do not notice.
-                self.head, size, self.held, self.keyed, self.new = before
-                del self.rows[size:], self.entries[size:]
+                if before is not None:
+                    self.head, size, self.held, self.keyed, self.new = before
+                    del self.rows[size:], self.entries[size:]
                 outcomes.append(error)
         return Written(self.head, self.rows, self.entries, outcomes, self.held)
 
+    def _state(self) -> tuple[Any, ...]:
+        return self.head, len(self.rows), dict(self.held), dict(self.keyed), dict(self.new)
+
     def _add(self, event: Event) -> None:
-        about = arm = first = label = None
+        about = arm = first = label = held = None
         last, digest, size = self.head
         if isinstance(event, Decided | Outcome):
             held = self.held.get(event.id)
             if not admits(event, held):
                 return
-            if held is not None and isinstance(event, Outcome):
+            if isinstance(event, Decided):
+                held = Held(last + 1, event, self._arm(event))
+            elif held is not None:
                 about, arm, first = self.reader.start + held.position, held.arm, held.place
                 label = held.decision.label
-                self.held[event.id] = settled(held, last + 1, event)
-            elif isinstance(event, Decided):
-                self.held[event.id] = Held(last + 1, event, self._arm(event))
+                held = settled(held, last + 1, event)
         elif isinstance(event, Learnt | Described):
-            found = self.keyed.setdefault((EVENT_KINDS[type(event)], event.key), event)
-            if isinstance(event, Learnt) and isinstance(found, Learnt) and found is not event:
+            found = self.keyed.get((EVENT_KINDS[type(event)], event.key))
+            if isinstance(event, Learnt) and isinstance(found, Learnt):
                 same_history(event, found)
-            if found is not event:
+            if found is not None:
                 return
         elif isinstance(event, Offered):
             if event.first != size:
                 raise Behind
             if not len(event.vectors):
                 return
-            self.new |= dict(enumerate(event.vectors, size))
-            size += len(event.vectors)
         row = columns.encode(event, about)
         row["place"] = self.reader.start + last + 1
         row["digest"] = digest = columns.digest(list(row.values()), digest)
+        # Nothing is changed before this: it may be refused until here.
+        if isinstance(event, Decided | Outcome) and held is not None:
+            self.held[event.id] = held
+        elif isinstance(event, Learnt | Described):
+            self.keyed[EVENT_KINDS[type(event)], event.key] = event
+        elif isinstance(event, Offered):
+            self.new |= dict(enumerate(event.vectors, size))
+            size += len(event.vectors)
         self.rows.append(row)
         self.entries.append(Entry(last + 1, event, arm, first, label))
         self.head = Head(last + 1, digest, size)

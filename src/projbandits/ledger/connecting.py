@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -34,6 +34,23 @@ DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
 
 NO_CONNECTION = ("08", "57P")
 """How PostgreSQL's codes begin when a connection, or the server, went away."""
+
+BEGIN_SQLITE = "BEGIN IMMEDIATE"
+BEGIN_POSTGRESQL = "BEGIN ISOLATION LEVEL READ COMMITTED"
+
+SETTINGS = {
+    "lock_timeout": int(1000 * LOCK_PATIENCE),
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "jit": "off",
+}
+"""Of a connection to PostgreSQL. Every statement here finds its rows by an index.
+
+Left to itself, the server would plan each of them again every time, and read a table from end to
+end as long as it has not counted its rows.
+"""
 
 _inherited: list[Any] = []
 """Connections that a forked child has from its parent. To close them would disturb the parent."""
@@ -120,23 +137,28 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """Give a connection in a transaction, which is committed at the end or undone."""
-        with self.appending() as (connection, _):
+        with self.reading() as connection, self._transaction(connection):
             yield connection
 
     @contextmanager
-    def appending(self) -> Iterator[tuple[sa.Connection, Callable[[], None]]]:
-        """Give what `writing` does, and what is called when nothing more will be read.
+    def appending(self) -> Iterator[sa.Connection]:
+        """Give what `writing` does to `Statement` and its like, in as few round trips as can be.
 
-        From then on nothing is waited for until everything is committed, in one round trip.
+        Nothing is waited for until something is fetched, or everything is committed.
         """
-        with self.reading() as connection, ExitStack() as last:
-            if self.sqlite:
-                self._check_file()
-            # SQLite would find the file locked if a transaction began by reading, and then wrote.
-            command(connection, "BEGIN IMMEDIATE" if self.sqlite else "BEGIN")
-            # An error closes the connection, which undoes the transaction.
-            yield connection, lambda: last.enter_context(unread(connection))
-            command(connection, "COMMIT")
+        with self.reading() as connection, unread(connection), self._transaction(connection):
+            yield connection
+
+    @contextmanager
+    def _transaction(self, connection: sa.Connection) -> Iterator[None]:
+        if self.sqlite:
+            self._check_file()
+        # SQLite would find the file locked if a transaction began by reading, and then wrote. On
+        # PostgreSQL a statement after the one that waited for the lock must see what was committed.
+        command(connection, BEGIN_SQLITE if self.sqlite else BEGIN_POSTGRESQL)
+        # An error closes the connection, which undoes the transaction.
+        yield
+        command(connection, "COMMIT")
 
     @contextmanager
     def named(self) -> Iterator[None]:
@@ -211,8 +233,16 @@ def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
 
 def _prepare_postgresql(connection: Any, _: Any) -> None:
     """Wait for the disk at each commit, whatever the server's default; not for ever for a lock."""
+    from psycopg.types.numeric import FloatBinaryDumper, Int8BinaryDumper
+    from psycopg.types.string import BytesBinaryDumper
+
+    # Numbers as they are. By default each has the smallest type that holds it, and a statement is
+    # prepared anew for every combination of types.
+    for kind, dumper in ((int, Int8BinaryDumper), (float, FloatBinaryDumper)):
+        connection.adapters.register_dumper(kind, dumper)
+    connection.adapters.register_dumper(bytes, BytesBinaryDumper)
     cursor = connection.cursor()
-    cursor.execute(f"SET lock_timeout = {int(1000 * LOCK_PATIENCE)}")
+    cursor.execute("".join(f"SET {name} = {value}; " for name, value in SETTINGS.items()))
     if cursor.execute("SHOW synchronous_commit").fetchone() == ("off",):
         cursor.execute("SET synchronous_commit = on")
 

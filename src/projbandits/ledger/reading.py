@@ -19,13 +19,13 @@ from projbandits.ledger.happened import Decided, Event, Offered, Outcome, Rows
 from projbandits.ledger.packing import unpack_at, unpack_many
 from projbandits.ledger.protocol import Entry, Held, settled
 from projbandits.ledger.schema import MOST_EVENTS, events, hashed, is_offered, ledgers, place
-from projbandits.ledger.statements import Statement
+from projbandits.ledger.statements import Among, Fetch, Statement
 
 Arms = Callable[[int], Array]
 """Returns the features of a row of the catalogue."""
 
-SOME = 1000
-"""How many ids are looked up by one statement."""
+FEW = 256
+"""Up to this many events are looked up one by one, wherever they are; more are read in a row."""
 
 SIZE = len(CONTENT)
 ABOUT, KIND, OFFER = (CONTENT.index(name) for name in ("about", "kind", "offer"))
@@ -41,33 +41,29 @@ _between = events.c.place.between(sa.bindparam("first"), sa.bindparam("last"))
 _head = sa.select(ledgers.c.last, ledgers.c.digest, ledgers.c.rows).where(
     ledgers.c.number == sa.bindparam("number")
 )
-_digest = sa.select(events.c.digest).where(events.c.place == sa.bindparam("place"))
-_range = (
-    sa.select(
-        *_content,
-        events.c.digest,
-        _asked.c.id.label("whose"),
-        _asked.c.offer.label("among"),
-        _asked.c.chosen.label("which"),
-        _asked.c.arm.label("itself"),
-        _asked.c.label.label("called"),
-    )
-    .select_from(events.outerjoin(_asked, _asked.c.place == events.c.about))
-    .where(_between)
+_whole = [
+    *_content,
+    events.c.digest,
+    _asked.c.id.label("whose"),
+    _asked.c.offer.label("among"),
+    _asked.c.chosen.label("which"),
+    _asked.c.arm.label("itself"),
+    _asked.c.label.label("called"),
+]
+_with_asked = events.outerjoin(_asked, _asked.c.place == events.c.about)
+_range = sa.select(*_whole).select_from(_with_asked).where(_between).order_by(events.c.place)
+_single = (
+    sa.select(*_whole, _before.c.digest.label("before"))
+    .select_from(_with_asked.outerjoin(_before, _before.c.place == events.c.place - 1))
     .order_by(events.c.place)
 )
-_ids = _checked.where(events.c.hash.in_(sa.bindparam("some", expanding=True)))
-_outcomes = _checked.where(events.c.about.in_(sa.bindparam("some", expanding=True)))
 _outcomes_between = _checked.where(
     events.c.about.between(sa.bindparam("first"), sa.bindparam("last"))
 )
 _offers = _checked.where(_between, is_offered)
 _places = (
     sa.select(events.c.about, sa.func.min(events.c.place).label("first"))
-    .where(
-        events.c.about.in_(sa.bindparam("some", expanding=True)),
-        events.c.kind.in_([TOLD, AMENDED]),
-    )
+    .where((events.c.kind == TOLD) | (events.c.kind == AMENDED))
     .group_by(events.c.about)
 )
 _everything = _checked.where(_between)
@@ -75,15 +71,11 @@ _open = _everything.where(
     events.c.kind == DECIDED, ~sa.exists().where(_later.c.about == events.c.place)
 ).limit(sa.bindparam("most"))
 
-_one_id = _checked.where(events.c.hash == sa.bindparam("one"))
-_one_about = _checked.where(events.c.about == sa.bindparam("one"))
-HEAD, DIGEST, RANGE, BETWEEN, OFFERS, EVERYTHING, OPEN, ONE_ID, ONE_ABOUT = map(
-    Statement,
-    (
-        *(_head, _digest, _range, _outcomes_between, _offers, _everything, _open),
-        *(_one_id, _one_about),
-    ),
+HEAD, RANGE, BETWEEN, OFFERS, EVERYTHING, OPEN = map(
+    Statement, (_head, _range, _outcomes_between, _offers, _everything, _open)
 )
+SINGLE, IDS = Among(_single, events.c.place), Among(_checked, events.c.hash)
+OUTCOMES_OF, FIRST_TOLD = Among(_checked, events.c.about), Among(_places, events.c.about)
 
 
 class Reader:
@@ -115,37 +107,47 @@ class Reader:
             raise damaged(self.shown, f"ledger {self.ledger} is not there any more")
         return row[0][0], row[0][1], row[0][2]
 
-    def digest(self, position: int) -> int:
-        """Return the digest of an event; 0 before the first."""
-        if position == 0:
-            return 0
-        row = self._rows(DIGEST, place=self.start + position)
-        if not row:
-            raise self._gap(position)
-        return int(row[0][0])
-
     def entries(self, first: int, last: int) -> list[Entry]:
         """Return the events from one position to another."""
-        digest = self.digest(first - 1)
-        rows = self._rows(RANGE, first=self.start + first, last=self.start + last)
-        contents = [list(row[:SIZE]) for row in rows]
-        for position, (row, content) in enumerate(zip(rows, contents, strict=True), first):
-            if content[0] != self.start + position:
+        # With the one before, whose digest the first one's follows from.
+        start = max(first - 1, 1)
+        rows = self._rows(RANGE, first=self.start + start, last=self.start + last)
+        digest = 0
+        for position, row in enumerate(rows, start):
+            if row[0] != self.start + position:
                 raise self._gap(position)
-            digest = columns.digest(content, digest)
-            if digest != row[SIZE]:
-                raise self._wrong(position)
-        if len(rows) != last - first + 1:
-            raise self._gap(first + len(rows))
+            if position >= first:
+                digest = columns.digest(list(row[:SIZE]), digest)
+                if digest != row[SIZE]:
+                    raise self._wrong(position)
+            digest = row[SIZE]
+        if len(rows) != last - start + 1:
+            raise self._gap(start + len(rows))
+        return self._entries(rows[first - start :])
+
+    def single(self, positions: Sequence[int]) -> list[Entry]:
+        """Return the events at these positions, in order."""
+        rows = SINGLE.sent(self.connection, [self.start + position for position in positions])()
+        for position, row in zip(positions, rows, strict=False):
+            if row.place != self.start + position:
+                raise self._gap(position)
+        if len(rows) != len(positions):
+            raise self._gap(positions[len(rows)])
+        return self._entries(self._followed(rows))
+
+    def _entries(self, rows: Sequence[Any]) -> list[Entry]:
+        """Return rows that were checked as events."""
+        contents = [row[:SIZE] for row in rows]
         offers, places = _offers_of(contents), self._places(contents)
         entries = list[Entry]()
-        for position, (row, content) in enumerate(zip(rows, contents, strict=True), first):
+        for i, (row, content) in enumerate(zip(rows, contents, strict=True)):
+            position = content[0] - self.start
             about, whose, arm = content[ABOUT], row[SIZE + 1], None
             if about is not None:
                 if whose is None:
                     raise self._gap(about - self.start)
                 arm = self._arm(*row[SIZE + 2 : SIZE + 5])
-            event = columns.decode(content, whose, offers.get(position - first))
+            event = columns.decode(content, whose, offers.get(i))
             told = places.get(about, position)
             first_told = told if told < position else None
             entries.append(Entry(position, event, arm, first_told, row[SIZE + 5]))
@@ -153,10 +155,17 @@ class Reader:
 
     def held(self, ids: Collection[str]) -> dict[str, Held]:
         """Return the decisions of these ids, and what became of them."""
-        asked = [row for row in self._named(ids) if row.kind == DECIDED]
-        about = [row.place for row in asked]
-        told = self._among(ONE_ABOUT, _outcomes, about)
-        return {held.decision.id: held for held in self._settled(asked, told)}
+        return self.became(self._decided([r for r in self._named(ids) if r.kind == DECIDED]))
+
+    def became(self, decided: Sequence[Held], told: Fetch | None = None) -> dict[str, Held]:
+        """Return decisions with what became of them, by id; `told` fetches what `told_of` sent."""
+        rows = (told or self.told_of(decided))()
+        return {held.decision.id: held for held in self._settled(decided, self._followed(rows))}
+
+    def told_of(self, decided: Sequence[Held]) -> Fetch:
+        """Ask for what became of decisions, and return what fetches it."""
+        about = [self.start + held.position for held in decided]
+        return OUTCOMES_OF.sent(self.connection, about)
 
     def decisions(self, first: int, last: int) -> list[Held]:
         """Return the decisions from one position to another, and what became of them."""
@@ -166,12 +175,12 @@ class Reader:
         if len(rows) != last - first + 1:
             raise self._gap(first)
         asked = [row for row in rows if row.kind == DECIDED]
-        return self._settled(asked, self._sure(BETWEEN, **ends) if asked else [])
+        return self._settled(self._decided(asked), self._sure(BETWEEN, **ends) if asked else [])
 
     def pending(self, after: int, most: int) -> list[Held]:
         """Return the next decisions after a position that have no outcome."""
         ends = {"first": self.start + after + 1, "last": self.start + MOST_EVENTS - 1}
-        return self._settled(self._sure(OPEN, **ends, most=most), [])
+        return self._decided(self._sure(OPEN, **ends, most=most))
 
     def keyed(self, keys: Collection[str]) -> dict[tuple[int, str], Event]:
         """Return the history and the infinite sets of these keys, by kind and key."""
@@ -189,25 +198,19 @@ class Reader:
             found.append((row.place - self.start, event))
         return found
 
-    def _rows(self, statement: Any, **values: Any) -> Sequence[Any]:
-        if isinstance(statement, Statement):
-            return statement.rows(self.connection, values)
-        return self.connection.execute(statement, values).all()
-
-    def _among(self, one: Statement, several: Any, values: Sequence[int]) -> Sequence[Any]:
-        """Return the rows that have one of these values."""
-        if len(values) == 1:
-            return self._sure(one, one=values[0])
-        return [row for some in _some(values) for row in self._sure(several, some=some)]
+    def _rows(self, statement: Statement, **values: Any) -> Sequence[Any]:
+        return statement.rows(self.connection, values)
 
     def _named(self, ids: Collection[str]) -> list[Any]:
         """Return the rows of this ledger that have one of these ids."""
-        hashes = sorted(map(hashed, ids))
-        rows = self._among(ONE_ID, _ids, hashes)
+        rows = self._followed(IDS.sent(self.connection, sorted(map(hashed, ids)))())
         return [row for row in rows if row.place // MOST_EVENTS == self.ledger and row.id in ids]
 
-    def _sure(self, statement: Any, **values: Any) -> Sequence[Any]:
-        rows = self._rows(statement, **values)
+    def _sure(self, statement: Statement, **values: Any) -> Sequence[Any]:
+        return self._followed(self._rows(statement, **values))
+
+    def _followed(self, rows: Sequence[Any]) -> Sequence[Any]:
+        """Return rows whose digests follow from their content and from those before them."""
         for row in rows:
             position = row.place % MOST_EVENTS
             if row.before is None and position > 1:
@@ -226,17 +229,20 @@ class Reader:
     def _places(self, contents: Iterable[Sequence[Any]]) -> dict[int | None, int]:
         """Return the positions at which decisions were first told, by the decisions' places."""
         about = {row[ABOUT] for row in contents if row[ABOUT] is not None and row[KIND] != TOLD}
-        pairs = [row for some in _some(sorted(about)) for row in self._rows(_places, some=some)]
+        pairs = FIRST_TOLD.sent(self.connection, sorted(about))()
         return {row.about: row.first - self.start for row in pairs}
 
-    def _settled(self, asked: Sequence[Any], told: Iterable[Any]) -> list[Held]:
-        found: dict[int, Held] = {}
-        offers = _offers_of(asked)
+    def _decided(self, asked: Sequence[Any]) -> list[Held]:
+        offers, found = _offers_of(asked), list[Held]()
         for i, row in enumerate(asked):
             decision = columns.decode(row[:SIZE], rows=offers.get(i))
             assert isinstance(decision, Decided)
             arm = self._arm(row.offer, row.chosen, row.arm)
-            found[row.place] = Held(row.place - self.start, decision, arm)
+            found.append(Held(row.place - self.start, decision, arm))
+        return found
+
+    def _settled(self, decided: Sequence[Held], told: Iterable[Any]) -> list[Held]:
+        found = {self.start + held.position: held for held in decided}
         for row in told:
             if row.about in found:
                 held = found[row.about]
@@ -256,8 +262,3 @@ def _offers_of(contents: Sequence[Sequence[Any]]) -> dict[int, Rows]:
     """Return what was on offer, unpacked, by the number of the row."""
     having = [i for i, content in enumerate(contents) if content[OFFER] is not None]
     return dict(zip(having, unpack_many([contents[i][OFFER] for i in having]), strict=True))
-
-
-def _some(values: Sequence[Any]) -> Iterable[Sequence[Any]]:
-    for start in range(0, len(values), SOME):
-        yield values[start : start + SOME]

@@ -8,46 +8,41 @@ import sqlalchemy as sa
 
 from projbandits.ledger.protocol import Snapshot
 from projbandits.ledger.schema import snapshots
+from projbandits.ledger.statements import Insert, Statement
 
 NEWEST = 4
 """How many of the newest snapshots are kept; of the older ones, one for each doubling of age."""
 
 _here = snapshots.c.ledger == sa.bindparam("ledger")
 _positions = sa.select(snapshots.c.position).where(_here).order_by(snapshots.c.position.desc())
-_found = (
+_newest = (
     sa.select(snapshots.c.position, snapshots.c.body, snapshots.c.digest)
     .where(_here, snapshots.c.position <= sa.bindparam("upto"))
     .order_by(snapshots.c.position.desc())
     .limit(NEWEST)
 )
 _drop = snapshots.delete().where(
-    snapshots.c.ledger == sa.bindparam("whose"),
-    snapshots.c.position.in_(sa.bindparam("dropped", expanding=True)),
+    snapshots.c.ledger == sa.bindparam("whose"), snapshots.c.position == sa.bindparam("dropped")
 )
+POSITIONS, NEWEST_FEW, DROP = map(Statement, (_positions, _newest, _drop))
+KEEP = Insert(snapshots)
 
 
 def write_snapshot(connection: sa.Connection, ledger: int, snapshot: Snapshot) -> None:
     """Keep a snapshot in the place of any of the same position, and drop older ones."""
-    positions = list(connection.execute(_positions, {"ledger": ledger}).scalars())
+    positions = [row.position for row in POSITIONS.rows(connection, {"ledger": ledger})]
     dropped = too_many([snapshot.position, *positions]) | {snapshot.position}
-    connection.execute(_drop, {"whose": ledger, "dropped": sorted(dropped)})
+    DROP.run(connection, [{"whose": ledger, "dropped": each} for each in sorted(dropped)])
     if snapshot.position in too_many(sorted({snapshot.position, *positions}, reverse=True)):
         return
-    connection.execute(
-        snapshots.insert(),
-        {
-            "ledger": ledger,
-            "position": snapshot.position,
-            "digest": _digest(snapshot.body),
-            "body": snapshot.body,
-        },
-    )
+    kept = {"position": snapshot.position, "digest": _digest(snapshot.body), "body": snapshot.body}
+    KEEP.run(connection, [{"ledger": ledger, **kept}])
 
 
 def find_snapshot(connection: sa.Connection, ledger: int, upto: int | None) -> Snapshot | None:
     """Return the last sound snapshot at or before a position."""
     values = {"ledger": ledger, "upto": 2**62 if upto is None else upto}
-    for position, body, digest in connection.execute(_found, values):
+    for position, body, digest in NEWEST_FEW.rows(connection, values):
         if _digest(body) == digest:
             return Snapshot(position, bytes(body))
     return None

@@ -15,7 +15,7 @@ from projbandits.ledger import appending, columns, schema
 from projbandits.ledger.appending import Head, Preparation, Written
 from projbandits.ledger.committing import Committer
 from projbandits.ledger.connecting import Database, damaged
-from projbandits.ledger.happened import Opened
+from projbandits.ledger.happened import Decided, Described, Learnt, Opened, Outcome
 from projbandits.ledger.protocol import Conflict, Unknown
 from projbandits.ledger.reading import Reader
 from projbandits.ledger.snapshots import write_snapshot
@@ -177,34 +177,58 @@ class SqlStore:
         """Run the transaction; `before` is what the last attempt wrote, and gets what this does."""
         # Of several openings of one ledger the first, the one that `_commit` tells of it.
         ledgers = {work.ledger.number: work.ledger for work in reversed(works)}
-        with self.database.appending() as (connection, all_read):
-            heads = {n: self._locked(connection, ledgers[n]) for n in sorted(ledgers)}
+        with self.database.appending() as connection:
+            turns = [_Turn(connection, ledgers[n], works) for n in sorted(ledgers)]
+            heads = {turn.number: turn.head() for turn in turns}
             if any(appending.is_there(connection, n, before[n]) for n in before):
                 return before
-            written = dict[int, Written]()
-            for number, head in heads.items():
-                mine = [work for work in works if work.ledger.number == number]
-                written[number] = self._prepared(connection, ledgers[number], head, mine)
+            written = {turn.number: turn.prepared(heads[turn.number]) for turn in turns}
             before.clear()
             before.update(written)
-            all_read()
             for number in heads:
                 appending.write(connection, number, written[number])
         return written
 
-    def _locked(self, connection: sa.Connection, ledger: SqlLedger) -> Head:
-        return appending.lock(connection, ledger.number, ledger.left, self.database.shown)
 
-    def _prepared(
-        self, connection: sa.Connection, ledger: SqlLedger, head: Head, works: list[Work]
-    ) -> Written:
-        reader = ledger.reader(connection)
-        for work in works:
+class _Turn:
+    """What a transaction does in one ledger, which nobody else changes meanwhile."""
+
+    def __init__(self, connection: sa.Connection, ledger: SqlLedger, works: Sequence[Work]) -> None:
+        self.number, self._ledger = ledger.number, ledger
+        self._works = [work for work in works if work.ledger.number == ledger.number]
+        ids, self._keys = set[str](), set[str]()
+        for work in self._works:
+            for event in work.events:
+                if isinstance(event, Outcome) or (isinstance(event, Decided) and not work.fresh):
+                    ids.add(event.id)
+                elif isinstance(event, Learnt | Described):
+                    self._keys.add(event.key)
+        self._sure, self._decided = ledger.kept(ids)
+        self._ids = ids
+        self._reader = ledger.reader(connection)
+        unsure = [*self._sure.values(), *self._decided]
+        self._locked = appending.Locked(self._reader, ledger.shared, unsure)
+
+    def head(self) -> Head:
+        """Return where the ledger stands."""
+        return self._locked.head()
+
+    def prepared(self, head: Head) -> Written:
+        """Return what is to be written."""
+        ledger, reader = self._ledger, self._reader
+        ledger.shared = head != ledger.left
+        if ledger.shared:
+            held = self._locked.became(head)
+        else:
+            held = self._sure | (reader.became(self._decided) if self._decided else {})
+        unknown = self._ids - held.keys()
+        if unknown:
+            held |= reader.held(unknown)
+        for work in self._works:
             if work.snapshot is not None:
-                write_snapshot(connection, ledger.number, work.snapshot)
-        events = [event for work in works for event in work.events]
-        preparation = Preparation(reader, head, events, ledger.held_at(head))
-        return preparation.written([work.events for work in works])
+                write_snapshot(reader.connection, self.number, work.snapshot)
+        preparation = Preparation(reader, head, held, self._keys)
+        return preparation.written([work.events for work in self._works])
 
 
 def _answered(work: Work, outcomes: dict[int, list[int | Exception]]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,16 +20,16 @@ from projbandits.ledger.connecting import Answer, Database, damaged
 from projbandits.ledger.forking import renewed
 from projbandits.ledger.happened import Described, Event
 from projbandits.ledger.protocol import EVENTS_AT_ONCE, Behind, Entry, Held, Snapshot
-from projbandits.ledger.reading import Reader
+from projbandits.ledger.reading import FEW, Reader
 from projbandits.ledger.snapshots import find_snapshot
 
 RECENT_EVENTS = 4096
 """How many events and decisions of this process are kept in memory, to save looking them up."""
 
 
-Decided = tuple[Sequence[Event], Any]
+Decided = tuple[Sequence[Event], Any, bool]
 Deciding = Callable[[Sequence[Any]], tuple[Sequence[Decided | BaseException], Snapshot | None]]
-"""Returns the events of each of several requests with its answer, or its error."""
+"""Returns, for each of several requests, its events, its answer and `fresh`, or its error."""
 
 
 @dataclass(slots=True)
@@ -52,6 +52,8 @@ class Work:
         What the caller gets instead of a position, once the events are recorded.
     failed : exception, optional
         What it gets if there are no events.
+    fresh : bool
+        Whether nobody can have used the ids of its decisions before.
     """
 
     ledger: SqlLedger
@@ -61,6 +63,7 @@ class Work:
     request: Any = None
     answer: Any = None
     failed: BaseException | None = None
+    fresh: bool = False
 
 
 def decided(works: Sequence[Work]) -> list[Work]:
@@ -75,7 +78,7 @@ def decided(works: Sequence[Work]) -> list[Work]:
             if isinstance(outcome, BaseException):
                 work.failed = outcome
             else:
-                work.events, work.answer = outcome
+                work.events, work.answer, work.fresh = outcome
                 work.snapshot, snapshot = snapshot, None
     return [work for work in works if work.failed is None]
 
@@ -128,7 +131,9 @@ class SqlLedger:
         self._lock = threading.Lock()
         self._recent: dict[int, Entry] = {}
         self.left: Head | None = None
-        self._held: OrderedDict[str, Held] = OrderedDict()
+        self.shared = False
+        self._held: dict[str, Held] = {}
+        self._decided: OrderedDict[str, Held] = OrderedDict()
         self._ahead: tuple[int, list[Entry]] = 1, []
         self._seen = Head(0, 0, -1)
         self._arms.after_fork()
@@ -229,18 +234,25 @@ class SqlLedger:
         reader.arms = lambda row: self._arms.features(row, reader)
         return reader
 
-    def held_at(self, head: Head) -> Mapping[str, Held]:
-        """Return decisions that need not be looked up, if no other process added anything since."""
-        if head != self.left:
-            self._held.clear()
-        return self._held
+    def kept(self, ids: Collection[str]) -> tuple[dict[str, Held], list[Held]]:
+        """Return the decisions of these ids that are at hand.
+
+        First those of which nothing can have become anything else while the ledger stands where
+        this process left it; then others, whose outcomes must be looked for.
+        """
+        sure = {id: self._held[id] for id in ids if id in self._held}
+        return sure, [self._decided[id] for id in ids if id in self._decided and id not in sure]
 
     def added(self, written: Written) -> None:
         """Remember what this process has added, so that it need not be read."""
         self.left = None  # an interrupt from here on makes the next transaction look things up
+        if self.shared:
+            self._held.clear()  # the other process may have told of these
         self._held.update(written.held)
-        while len(self._held) > RECENT_EVENTS:
-            self._held.popitem(last=False)
+        for id, held in written.held.items():
+            self._decided[id] = Held(*held[:3])
+        while len(self._decided) > RECENT_EVENTS:
+            self._held.pop(self._decided.popitem(last=False)[0], None)
         self.left = written.head
         self._arms.add(written.entries)
         if any(isinstance(outcome, Behind) for outcome in written.outcomes):
@@ -257,11 +269,14 @@ class SqlLedger:
         for p in range(max(first, start), min(last, start + len(ahead) - 1) + 1):
             found.setdefault(p, ahead[p - start])
         missing = [p for p in range(first, last + 1) if p not in found]
-        if missing:
+        if len(missing) > FEW:
             # More than was asked for: whoever goes through a ledger event by event comes next.
             end = max(missing[-1], min(missing[0] + EVENTS_AT_ONCE - 1, self._seen.last))
             read = self._ask(partial(Reader.entries, first=missing[0], last=end))
             self._ahead = missing[0], read
+            found |= {entry.position: entry for entry in read}
+        elif missing:
+            read = self._ask(partial(Reader.single, positions=missing))
             found |= {entry.position: entry for entry in read}
         return [found[p] for p in range(first, last + 1)]
 

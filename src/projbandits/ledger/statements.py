@@ -6,12 +6,22 @@ events) would take longer than the databases do, twenty times in every ask and t
 
 from __future__ import annotations
 
+import importlib
 from collections import namedtuple
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import sqlalchemy as sa
+
+SIZES = (1, 4, 16, 64, 256, 1024)
+"""For how many values at once a statement that looks for several is compiled."""
+
+ROWS = (64, 16, 4, 2, 1)
+"""How many rows one statement adds on a server."""
+
+Fetch = Callable[[], list[Any]]
+"""Returns the rows of a statement that was sent; only then its answer is waited for."""
 
 
 class Statement:
@@ -40,37 +50,130 @@ class Statement:
 
     def rows(self, connection: sa.Connection, values: Mapping[str, Any]) -> list[Any]:
         """Execute it and return all rows, as tuples with names."""
+        return self.sent(connection, values)()
+
+    def sent(self, connection: sa.Connection, values: Mapping[str, Any]) -> Fetch:
+        """Execute it and return what fetches its rows; several go to a server in one trip."""
         text, names, constants, make = self._for(connection)
-        cursor = _driver(connection).cursor()
-        try:
-            cursor.execute(text, _arranged(names, constants, values))
-            return [make(row) for row in cursor.fetchall()]
-        finally:
-            cursor.close()
+        cursor = _cursor(connection)
+        cursor.execute(text, [values[n] if n in values else constants[n] for n in names])
+
+        def fetch() -> list[Any]:
+            try:
+                return [*map(make, cursor.fetchall())]
+            finally:
+                cursor.close()
+
+        return fetch
 
     def run(self, connection: sa.Connection, many: Sequence[Mapping[str, Any]]) -> None:
         """Execute it for each of several sets of values."""
         text, names, constants, _ = self._for(connection)
-        cursor = _driver(connection).cursor()
+        cursor = _cursor(connection)
         try:
-            arranged = [_arranged(names, constants, values) for values in many]
-            if len(arranged) == 1:
-                cursor.execute(text, arranged[0])
-            else:
-                cursor.executemany(text, arranged)
+            for values in many:
+                cursor.execute(text, [values[n] if n in values else constants[n] for n in names])
         finally:
             cursor.close()
 
     def _for(self, connection: sa.Connection) -> tuple[str, Any, dict[str, Any], Any]:
         found = self._made.get(connection.dialect.name)
         if found is None:
-            compiled = self.core.compile(dialect=connection.dialect)
+            compiled = self.core.compile(dialect=_dialect(connection))
             columns = getattr(self.core, "selected_columns", ())
-            names = [column.key for column in columns]
-            row: Any = namedtuple("Row", names)  # type: ignore[misc]
-            found = str(compiled), compiled.positiontup, dict(compiled.params), row._make
+            row: Any = namedtuple("Row", [column.key for column in columns])  # type: ignore[misc]
+            names = compiled.positiontup or ()
+            found = str(compiled), names, dict(compiled.params), row._make
             self._made[connection.dialect.name] = found
         return found
+
+
+class Among:
+    """A select of the rows where a column has one of several values.
+
+    It is compiled for a few numbers of values; of fewer, the last is repeated.
+
+    Parameters
+    ----------
+    core : select
+        The statement without that condition.
+    column : column
+        Whose values they are.
+
+    Examples
+    --------
+    >>> import sqlalchemy as sa
+    >>> from projbandits.ledger.statements import Among
+    >>> some = sa.values(sa.column("n", sa.Integer), name="some").data([(1,), (2,), (3,)])
+    >>> with sa.create_engine("sqlite://").connect() as connection:
+    ...     Among(sa.select(some.c.n), some.c.n).sent(connection, [3, 1])()
+    [Row(n=1), Row(n=3)]
+    """
+
+    def __init__(self, core: Any, column: Any) -> None:
+        self._core, self._column = core, column
+        self._sized: dict[int, Statement] = {}
+
+    def sent(self, connection: sa.Connection, values: Sequence[int]) -> Fetch:
+        """Execute it and return what fetches its rows."""
+        most = SIZES[-1]
+        parts = [values[start : start + most] for start in range(0, len(values), most)]
+        fetches = [self._sent(connection, part) for part in parts]
+        return lambda: [row for fetch in fetches for row in fetch()]
+
+    def _sent(self, connection: sa.Connection, values: Sequence[int]) -> Fetch:
+        size = next(size for size in SIZES if size >= len(values))
+        if size not in self._sized:
+            names = [sa.bindparam(f"value{i}", type_=self._column.type) for i in range(size)]
+            self._sized[size] = Statement(self._core.where(self._column.in_(names)))
+        padded = [*values, *[values[-1]] * (size - len(values))]
+        return self._sized[size].sent(connection, {f"value{i}": v for i, v in enumerate(padded)})
+
+
+class Insert:
+    """Adds rows to a table; what is None in them is left out.
+
+    A server gets several rows in one statement. SQLite is in the same process, and has no use for
+    that.
+
+    Parameters
+    ----------
+    table : Table
+        Where they go.
+    """
+
+    def __init__(self, table: sa.Table) -> None:
+        self._table = table
+        self._names = [column.name for column in table.columns]  # as a statement has them
+        self._sized: dict[tuple[tuple[str, ...], int], Statement] = {}
+
+    def run(self, connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add rows."""
+        alike: dict[tuple[str, ...], list[list[Any]]] = {}
+        for row in rows:
+            names = tuple([name for name in self._names if row[name] is not None])
+            alike.setdefault(names, []).append([row[name] for name in names])
+        sizes = (1,) if connection.dialect.name == "sqlite" else ROWS
+        cursor = _cursor(connection)
+        try:
+            for names, some in alike.items():
+                start = 0
+                while start < len(some):
+                    size = next(size for size in sizes if size <= len(some) - start)
+                    values = [value for row in some[start : start + size] for value in row]
+                    cursor.execute(self._text(connection, names, size), values)
+                    start += size
+        finally:
+            cursor.close()
+
+    def _text(self, connection: sa.Connection, names: tuple[str, ...], size: int) -> str:
+        found = self._sized.get((names, size))
+        if found is None:
+            rows: list[dict[str, Any]] = [
+                {name: sa.bindparam(f"{name}_{i}") for name in names} for i in range(size)
+            ]
+            found = self._sized[names, size] = Statement(self._table.insert().values(rows))
+        return found._for(connection)[0]
 
 
 def command(connection: sa.Connection, text: str) -> None:
@@ -86,10 +189,25 @@ def unread(connection: sa.Connection) -> AbstractContextManager[Any]:
     return nullcontext() if pipeline is None else pipeline()
 
 
+def _dialect(connection: sa.Connection) -> sa.Dialect:
+    """Return how to write statements whose parameters go by their order."""
+    if connection.dialect.name == "sqlite":
+        return connection.dialect
+    kind: Any = type(connection.dialect)
+    server: sa.Dialect = kind(paramstyle="numeric_dollar")
+    return server
+
+
+def _cursor(connection: sa.Connection) -> Any:
+    driver = _driver(connection)
+    if connection.dialect.name == "sqlite":
+        return driver.cursor()
+    # It passes on what it is given, where others look through the text each time for parameters.
+    # Numbers come as they are and not as text.
+    cursor = importlib.import_module("psycopg").RawCursor(driver)
+    cursor.format = 1
+    return cursor
+
+
 def _driver(connection: sa.Connection) -> Any:
     return connection.connection.dbapi_connection
-
-
-def _arranged(names: Any, constants: dict[str, Any], values: Mapping[str, Any]) -> Any:
-    everything = {**constants, **values}
-    return everything if names is None else [everything[name] for name in names]
