@@ -142,7 +142,7 @@ FIGURES = {
         "growing, and so does that of ProjectedUE. UE aims at the return and pays for it in most "
         "worlds. Middle: the median trial of the others has long found the best arm. Right: the "
         "share of these worlds whose threshold in Theorem 1 lies below an alpha of GENTRY.",
-        experiments=(e.LONG,),
+        experiments=(e.LONG, e.LONG_UE),
         draw=panels.long,
     ),
     "fig-limits": Figure(

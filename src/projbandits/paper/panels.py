@@ -84,14 +84,14 @@ def _families(result: Result, *families: str) -> Result:
 
 def long(results: Results, title: str) -> Any:
     """Draw means and medians over the long run, and the thresholds of Theorem 1."""
-    result = results[e.LONG.name]
-    greedy = _families(result, "GENTRY")
+    greedy = results[e.LONG.name]
+    both = [greedy, results[e.LONG_UE.name]]
     alphas = [float(fields["alpha"]) for fields in greedy.parameters]
-    needed = thresholds(e.LONG, result)
+    needed = thresholds(e.LONG, greedy)
     return plots.panels(
         [
-            lambda ax: plots.regret(result, ax, log=True),
-            lambda ax: plots.regret(result, ax, log=True, quantile=0.5),
+            lambda ax: plots.regret(both, ax, log=True),
+            lambda ax: plots.regret(both, ax, log=True, quantile=0.5),
             lambda ax: plots.thresholds(needed, alphas, ax),
         ],
         title=title,

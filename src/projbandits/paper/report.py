@@ -36,8 +36,9 @@ HOW_TO_READ = (
     "does not hold if one lies wholly elsewhere; otherwise it is undecided at this size. Each "
     "interval has its own 95 %; they are not adjusted for their number. Differences are taken "
     "within the same worlds. The best alpha of a strategy is chosen on a seed of its own and "
-    "judged on others. Exponents are fitted to the mean regret over the last decade of steps, "
-    "with bootstrap intervals over trials."
+    "judged on others; a sweep goes on only with the alphas that its first trials do not rule out, "
+    "by the 99 % interval of the difference from the best. Exponents are fitted to the mean regret "
+    "over the last decade of steps, with bootstrap intervals over trials."
 )
 
 

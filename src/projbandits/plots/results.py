@@ -28,7 +28,7 @@ METRIC_LABELS = {"regret": "projection regret", "return_regret": "return regret"
 
 
 def regret(
-    result: Result,
+    result: Result | Sequence[Result],
     ax: Axes | None = None,
     *,
     metric: str = "regret",
@@ -41,8 +41,8 @@ def regret(
 
     Parameters
     ----------
-    result : Result
-        What `simulate` returned.
+    result : Result or sequence of Result
+        What `simulate` returned; several, of the same length, are drawn beside each other.
     ax : Axes, optional
         Where to draw; a new figure of one column's width by default.
     metric : {"regret", "return_regret"}
@@ -65,13 +65,13 @@ def regret(
     'mean projection regret'
     """
     one_of("metric", metric, tuple(METRIC_LABELS))
-    ax = _curves(result, ax, metric, level, quantile=quantile)
+    results = _several(result)
+    ax = _curves(results, ax, metric, level, quantile=quantile)
     ax.set_ylabel(f"{_statistic(quantile)} {METRIC_LABELS[metric]}")
     if exponents:
-        for line, strategy in zip(
-            ax.lines[-len(result.strategies) :], result.strategies, strict=True
-        ):
-            b, low, high = result.exponent(strategy, level)
+        shown = [(one, strategy) for one in results for strategy in one.strategies]
+        for line, (one, strategy) in zip(ax.lines[-len(shown) :], shown, strict=True):
+            b, low, high = one.exponent(strategy, level)
             line.set_label(f"{_short(strategy)}: $n^{{{b:.2f}}}$ ({low:.2f} to {high:.2f})")
         finish(ax, columns=1)
     if log:
@@ -80,7 +80,7 @@ def regret(
         positive = [y for line in ax.lines for y in np.asarray(line.get_ydata()) if y > 0]
         if positive:  # a band that reaches below zero must not set the scale
             ax.set_ylim(bottom=min(positive))
-        ax.set_xlim(result.steps[0], result.horizon)
+        ax.set_xlim(results[0].steps[0], results[0].horizon)
         ax.xaxis.set_major_formatter(LogFormatterSciNotation())
         ax.yaxis.set_major_formatter(LogFormatterSciNotation())
     else:
@@ -112,7 +112,7 @@ def found_best(result: Result, ax: Axes | None = None, *, level: float = 0.95) -
     >>> plots.found_best(result).get_ylabel()
     'trials that found the best arm'
     """
-    ax = _curves(result, ax, "found_best", level, first=FOUND_BEST_WINDOW)
+    ax = _curves([result], ax, "found_best", level, first=FOUND_BEST_WINDOW)
     ax.set_ylabel("trials that found the best arm")
     share_axis(ax)
     return ax
@@ -150,7 +150,7 @@ def against(
     >>> plots.against(result, "alpha").get_xlabel()
     'alpha (4 trials; bars: 95% intervals)'
     """
-    results = [result] if isinstance(result, Result) else list(result)
+    results = _several(result)
     frame = _latest([one.against(parameter, level=level) for one in results])
     ax = new_axes(ax)
     before = len(ax.containers)
@@ -163,11 +163,18 @@ def against(
     ax.set_yscale("log")
     ax.yaxis.set_major_formatter(thousands)
     ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
-    trials = " to ".join(f"{n:,}" for n in sorted({one.trials for one in results}))
-    ax.set_xlabel(f"{parameter} ({trials} trials; bars: {level:.0%} intervals)")
+    ax.set_xlabel(f"{parameter} ({_trials(results)} trials; bars: {level:.0%} intervals)")
     ax.set_ylabel(f"mean projection regret at step {results[-1].steps[-1]:,}")
     finish(ax)
     return ax
+
+
+def _several(result: Result | Sequence[Result]) -> list[Result]:
+    return [result] if isinstance(result, Result) else list(result)
+
+
+def _trials(results: list[Result]) -> str:
+    return " to ".join(f"{n:,}" for n in sorted({one.trials for one in results}))
 
 
 def _latest(frames: list[pd.DataFrame]) -> pd.DataFrame:
@@ -279,7 +286,7 @@ def figure_pair(result: Result, *, title: str = "", level: float = 0.95) -> Figu
 
 
 def _curves(
-    result: Result,
+    results: list[Result],
     ax: Axes | None,
     metric: str,
     level: float,
@@ -287,16 +294,18 @@ def _curves(
     quantile: float | None = None,
 ) -> Axes:
     ax = new_axes(ax)
-    shown = result.steps >= min(first, result.horizon)
-    steps = result.steps[shown]
-    for i, strategy in enumerate(result.strategies):
-        curve = result.curve(strategy, metric, level, quantile)
+    horizon, steps = results[0].horizon, results[0].steps
+    shown = steps >= min(first, horizon)
+    steps = steps[shown]
+    curves = [(one, strategy) for one in results for strategy in one.strategies]
+    for i, (one, strategy) in enumerate(curves):
+        curve = one.curve(strategy, metric, level, quantile)
         mean, low, high = (values[shown] for values in curve)
         style = look(i)
         ax.plot(steps, mean, **style, label=_short(strategy))
         ax.fill_between(steps, low, high, color=style["color"], alpha=0.18, linewidth=0)
-    ax.set_xlabel(f"step ({result.trials:,} trials; bands: {level:.0%} intervals)")
-    ax.set_xlim(0, result.horizon)
+    ax.set_xlabel(f"step ({_trials(results)} trials; bands: {level:.0%} intervals)")
+    ax.set_xlim(0, horizon)
     ax.xaxis.set_major_formatter(thousands)
     finish(ax)
     return ax

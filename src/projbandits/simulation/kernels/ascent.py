@@ -40,13 +40,16 @@ class Search(NamedTuple):
         How far Newton goes per unit of g - c, as it was when last computed.
     ages : ndarray of shape (m,)
         For how many searches a response has been used; negative if there is none.
-    going, kept : ndarray of shape (m,)
-        Whether to go on in this search, and whether the next search begins with this point.
+    going, kept, old : ndarray of shape (m,)
+        Whether to go on in this search, whether the next search begins with this point, and whether
+        this one did.
     probing : ndarray of shape (3,)
         Which start is being probed, whether it is under way, and for how many searches to probe
         more eagerly.
     radius : ndarray of shape (1,)
         The radius of the last search.
+    due : ndarray of shape (1,)
+        How many steps of the probed starts are due.
     matrix, rows : ndarray of shape (d, d) and (5, d)
         Room for Newton's step.
     """
@@ -64,8 +67,10 @@ class Search(NamedTuple):
     ages: NDArray[np.int64]
     going: NDArray[np.bool_]
     kept: NDArray[np.bool_]
+    old: NDArray[np.bool_]
     probing: NDArray[np.int64]
     radius: Array
+    due: Array
     matrix: Array
     rows: Array
 
@@ -86,7 +91,9 @@ def search_room(count: int, d: int) -> Search:
         np.full(count, -1),
         np.zeros(count, np.bool_),
         np.zeros(count, np.bool_),
+        np.zeros(count, np.bool_),
         np.zeros(3, np.int64),
+        np.zeros(1),
         np.zeros(1),
         np.empty((d, d)),
         np.empty((5, d)),

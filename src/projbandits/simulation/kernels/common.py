@@ -159,9 +159,12 @@ def direction(inverse, theta, f, v):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def move(inverse, theta, c, w, v, u):  # type: ignore[no-untyped-def]
-    """Move theta-hat by c v and V^-1 by -w v v^T, symmetric to the last bit; u is scratch."""
-    d = v.size
+def move(inverse, theta, c, w, v, u, n=0):  # type: ignore[no-untyped-def]
+    """Move theta-hat by c v and V^-1 by -w v v^T, symmetric to the last bit; u is scratch.
+
+    `n` is d if that is a constant.
+    """
+    d = n or v.size
     root = math.sqrt(w)
     for a in range(d):
         theta[a] += c * v[a]

@@ -11,7 +11,6 @@ from projbandits.simulation.kernels.ascent import Search, search_room
 from projbandits.simulation.kernels.common import (
     LANES,
     copy,
-    direction,
     inlined,
     move,
     observe,
@@ -148,24 +147,28 @@ def convex_steps(  # type: ignore[no-untyped-def]
             reward += x[a] * world.wanted[a]
         observed = observe(world.noise, mean, world.scale, noise_rng)
         if not learns_whole:
-            _multiply(view.projection, x, f)
-        q, p = direction(inverse, theta, f, v)
+            _multiply(d, view.projection, x, f)
+        _multiply(d, inverse, f, v)
+        q, p = 0.0, 0.0
+        for a in range(d):
+            q += v[a] * f[a]
+            p += theta[a] * f[a]
         view.told[0] = q
         w = 1.0 / (1.0 + q)
         c = (observed - p) * w
         view.residual[0] += c * (observed - p)
-        move(inverse, theta, c, w, v, u)
+        move(inverse, theta, c, w, v, u, d)
         if not aims_whole:
-            _multiply(view.projection, theta, aim)
+            _multiply(d, view.projection, theta, aim)
         gap, return_gap = world.best_reward - reward, world.best_return - mean
         so_far = count(tally, so_far, t, 1, 0, gap, return_gap, False)
 
 
 @inlined
-def _multiply(matrix, x, out):  # type: ignore[no-untyped-def]
-    for a in range(x.size):
+def _multiply(d, matrix, x, out):  # type: ignore[no-untyped-def]
+    for a in range(d):
         total = 0.0
-        for b in range(x.size):
+        for b in range(d):
             total += matrix[a, b] * x[b]
         out[a] = total
 

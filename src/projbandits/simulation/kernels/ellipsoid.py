@@ -25,8 +25,9 @@ EQUAL = 1e-9
 """Heights this close, relative to the highest, are equal: the first start wins."""
 NEAR = 1e-3
 """A start that expects to gain less than this, relative to the height, is close to a maximum."""
-EAGER = 500.0
-"""How many more steps of the probed starts a search takes, per squared width of the last arm."""
+CALMLY, EAGER = 0.5, 500.0
+"""How many steps of the probed starts a search takes, on average, and how many more of them per
+squared width of the last arm."""
 MORE, ALERT = 4, 50
 """How many more, and for how many searches, after one that began anew or lost a maximum."""
 CALM = 0.02
@@ -59,15 +60,17 @@ def _begin(view, radius, k, slot):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _resume(view, radius):  # type: ignore[no-untyped-def]
+def _resume(view, radius, tries):  # type: ignore[no-untyped-def]
     """Begin with the points that were kept and, in the last slot, with the start being probed."""
     search = view.search
     probe = view.starts.shape[0] + 1
     for k in range(probe):
-        search.going[k] = search.kept[k]
+        search.going[k] = search.old[k] = search.kept[k]
         if not search.kept[k]:
             search.heights[k] = -np.inf
-    _probe(view, radius)
+    search.going[probe] = False
+    if tries > 0:
+        _probe(view, radius)
 
 
 @inlined
@@ -115,12 +118,22 @@ def _merge(view, last):  # type: ignore[no-untyped-def]
     for k in range(1, last + 1):
         for i in range(k):
             if search.going[k] and search.going[i] and _together(d, search, i, k):
-                if search.kept[k]:  # where a maximum vanishes, another may appear
+                if search.old[k] and search.old[i]:  # where one vanishes, another may appear
                     search.probing[2] = ALERT
                 search.going[k] = search.kept[k] = False
                 if search.heights[k] > search.heights[i]:
                     _give(view, k, i)
                 search.heights[k] = -np.inf
+
+
+@inlined
+def _part(view):  # type: ignore[no-untyped-def]
+    """Keep each maximum once, in its first slot."""
+    search, d = view.search, dimension(view.region)
+    for k in range(1, search.going.size - 1):
+        for i in range(k):
+            if search.kept[k] and search.kept[i] and _together(d, search, i, k):
+                search.kept[k] = False
 
 
 @inlined
@@ -143,6 +156,7 @@ def _judge_probe(view, gain, top):  # type: ignore[no-untyped-def]
     if free >= 0:
         _give(view, probe, free)
         search.kept[free] = search.going[free] = True
+        search.old[free] = False
     return free
 
 
@@ -218,13 +232,16 @@ def optimistic_point(t, view, rng, x):  # type: ignore[no-untyped-def]
         if fresh:
             for k in range(probe):
                 _begin(view, radius, k, k)
-                search.kept[k] = False
+                search.kept[k] = search.old[k] = False
             search.going[probe] = False
             search.probing[1] = 0
+            tries = 0
         else:
-            _resume(view, radius)
-        tries = 1 + int(EAGER * view.told[0]) + (MORE if search.probing[2] > 0 else 0)
-        best = _climb(view, radius, fresh, 0 if fresh else tries)
+            search.due[0] += CALMLY + EAGER * view.told[0] + (MORE if search.probing[2] > 0 else 0)
+            tries = int(search.due[0])
+            search.due[0] -= tries
+            _resume(view, radius, tries)
+        best = _climb(view, radius, fresh, tries)
         if best < 0:
             search.probing[2] = ALERT
         if best >= 0 and fresh:
@@ -234,6 +251,7 @@ def optimistic_point(t, view, rng, x):  # type: ignore[no-untyped-def]
                 near = 0.0 <= search.ahead[k] <= NEAR * abs(search.heights[best])
                 search.kept[k] = follow and near and search.heights[k] > -np.inf
         fresh = True
+    _part(view)
     copy(search.points[best], x, dimension(view.region))
 
 
