@@ -375,22 +375,28 @@ def processor_time(work: Callable[[], object]) -> float:
     return min(times)
 
 
-def test_numbers_among_categories_are_what_they_are_alone() -> None:
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(3, 2, size=(50, 4)), columns=list("abcd"))
-    table["c"] = table["c"].round().astype(int)
-    table["genre"], table["country"] = rng.choice(["x", "y"], size=(2, 50))
-    table = table[["a", "genre", "b", "c", "d", "country"]]
+def test_many_numbers_are_what_they_are_alone() -> None:
+    rng, names = np.random.default_rng(0), [f"b{j}" for j in range(20)]
+    table = pd.DataFrame({"a": rng.normal(size=50), "genre": rng.choice(["x", "y"], 50)})
+    table[names] = rng.normal(3, 2, size=(50, 20))
+    table["b3"], table["country"] = table["b3"].round().astype(int), rng.choice(["x", "y"], 50)
     features = pb.Features().fit(table)
     for same in (table, pl.from_pandas(table), table.to_dict("records")):
         assert pb.Features().fit(same).to_json() == features.to_json()
-        for name in "abcd":
-            alone = pb.Features(numeric=[name]).fit(table).transform(table)[:, 1]
-            assert (features.frame(same)[name] == alone).all()
-    gaps = table.assign(d=[np.nan, *table["d"][1:]])
+        for name in ("a", *names):
+            alone = pb.Features(numeric=[name]).fit(table)
+            assert alone.to_dict()["sources"][0] in features.to_dict()["sources"]
+            assert (features.frame(same)[name] == alone.transform(table)[:, 1]).all()
+    gaps = table.assign(b7=[np.nan, *table["b7"][1:]])
+    with pytest.raises(ValueError, match="column 'b7' lacks 1"):
+        features.transform(gaps)
+    with pytest.raises(ValueError, match="column 'b7' lacks 1"):
+        pb.Features().fit(gaps)
     filled = pb.Features(missing="mean").fit(table).frame(gaps)
-    assert filled["d"][0] == 0.0
-    assert filled.drop(columns="d").equals(features.frame(table).drop(columns="d"))
+    assert filled["b7"][0] == 0.0
+    assert filled.drop(columns="b7").equals(features.frame(table).drop(columns="b7"))
+    with pytest.raises(TypeError, match="numbers in column 'b9'"):
+        features.transform(pl.from_pandas(table.assign(b9=pd.Timestamp("2026-01-01"))))
 
 
 def test_it_stands_in_a_pipeline() -> None:

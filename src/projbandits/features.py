@@ -138,7 +138,7 @@ class Features:
         declared = self._declared(columns)
         numbers = [name for kind, name, given in declared if kind == "numeric" and given is None]
         learnt = dict[str, Numeric]()
-        if columns is not None and numbers:
+        if columns is not None:
             learnt = fit_numbers(columns, numbers, self.missing)
         for kind, name, given in declared:
             if name in encodings:
@@ -346,7 +346,7 @@ class Features:
         return whole
 
     def _write_numbers(self, columns: Columns, whole: Array) -> set[str]:
-        """Write the items' numbers, those in a row at once to save time; return which those are."""
+        """Write many numbers in a row at once, which saves time; return which those are."""
         written, at = set[str](), int(self.constant)
         for numbers, run in groupby(self.encodings_.items(), lambda pair: self._is_number(*pair)):
             some = dict(run)
