@@ -142,7 +142,7 @@ def test_a_decider_shows_what_it_believes_in_the_units_of_the_columns(strategy: 
     believed = decider.coefficients()["estimate"]
     assert abs(believed["length"]) > 50  # and not 1, what a deviation is worth
     for name, value in believed.items():
-        assert words[words.index(name) + 1] == number(value)
+        assert words[words.index(str(name)) + 1] == number(value)
     assert f"20 learnt from, with the weight of {number(decider.ridge.weight)}" in words
     assert words.index("constant") < words.index("length")  # by size, and not by units
 

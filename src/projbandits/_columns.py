@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from projbandits._checks import Array, did_you_mean, short
 from projbandits._tables import MISSING, is_table
 
 Column = npt.NDArray[Any]
+
+TOGETHER = 16
+"""This many columns of a table take less time to read together than one by one."""
 
 
 class Columns:
@@ -36,6 +40,7 @@ class Columns:
 
     def __init__(self, name: str, table: Any) -> None:
         self.name = name
+        self._frame: Callable[[Sequence[str]], Any] | None = None
         if hasattr(table, "collect_schema") and not hasattr(table, "to_numpy"):
             raise TypeError(f"{name} must be a table at hand, got a lazy one: collect() it first")
         if hasattr(table, "toarray"):  # some are mappings too
@@ -48,6 +53,7 @@ class Columns:
             given = dict(zip(self.names, table.columns, strict=True))
             self._length = len(table)
             self._get = lambda column: np.asarray(table[given[column]].to_numpy())
+            self._frame = lambda some: table[[given[column] for column in some]]
         elif isinstance(table, Mapping):
             self.names = tuple(map(str, table))
             columns = {str(key): _entries(value) for key, value in table.items()}
@@ -69,9 +75,10 @@ class Columns:
             self.names = tuple(f"x{j}" for j in range(matrix.shape[1]))
             self._length = len(matrix)
             self._get = lambda column: matrix[:, int(column[1:])]
-        twice = sorted({column for column in self.names if self.names.count(column) > 1})
-        if twice:
-            raise ValueError(f"{name} must have distinct columns, got {twice[0]!r} more than once")
+        self._known = frozenset(self.names)
+        if len(self._known) < len(self.names):
+            twice = min(column for column, times in Counter(self.names).items() if times > 1)
+            raise ValueError(f"{name} must have distinct columns, got {twice!r} more than once")
 
     def __len__(self) -> int:
         return int(self._length)
@@ -82,7 +89,7 @@ class Columns:
 
     def values(self, column: str) -> Column:
         """Return a column as it is."""
-        if column not in self.names:
+        if column not in self._known:
             raise ValueError(
                 f"{self.name} must have a column {column!r}, it is missing"
                 f"{did_you_mean(column, self.names)}"
@@ -103,6 +110,19 @@ class Columns:
             f"{self.name} must hold numbers in column {column!r}, got {values.dtype}: declare it "
             "categorical, or convert it"
         )
+
+    def block(self, columns: Sequence[str]) -> Array:
+        """Return columns of numbers side by side; what is missing is nan."""
+        many = len(columns) >= TOGETHER and self._known.issuperset(columns)
+        if many and self._frame is not None:
+            frame = self._frame(columns)
+            dtypes = frame.dtypes
+            # Polars would turn dates into numbers.
+            if not isinstance(dtypes, list) or all(dtype.is_numeric() for dtype in dtypes):
+                whole = np.asarray(frame.to_numpy())
+                if whole.dtype.kind in "biuf":
+                    return np.asarray(whole, dtype=np.float64)
+        return np.array([self.numbers(column) for column in columns]).T
 
     def vectors(self, column: str) -> Array:
         """Return a column of vectors of one length, a row each."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -11,11 +11,13 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from projbandits._checks import Array, did_you_mean, real, real_array, short
-from projbandits._columns import Column, Columns
+from projbandits._columns import TOGETHER, Column, Columns
 from projbandits._tables import MISSING
 
 CONSTANT_WITHIN = 1e-10
 """A spread below this share of a column's size may be round-off: the column is constant."""
+LARGEST = 1e150
+"""Squares of larger numbers would overflow."""
 OTHER = "other"
 LEVELS = 10_000
 """More levels than this are an identity, not a category."""
@@ -66,8 +68,8 @@ class Numeric:
         if not len(known):
             raise ValueError(f"column {name!r} must have a value, all {len(values)} are missing")
         size = float(np.abs(known).max())
-        if size > 1e150:
-            raise ValueError(f"column {name!r} must be at most 1e150 in size, got {size}")
+        if size > LARGEST:
+            raise ValueError(f"column {name!r} must be at most {LARGEST} in size, got {size}")
         mean, spread = float(known.mean()), float(known.std())
         return cls(name, mean, 0.0 if spread <= CONSTANT_WITHIN * size else spread, missing)
 
@@ -96,6 +98,32 @@ class Numeric:
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
         return {"kind": self.kind, "name": self.name, "mean": self.mean, "scale": self.scale}
+
+
+def fit_numbers(columns: Columns, names: Sequence[str], missing: str) -> dict[str, Numeric]:
+    """Return what `Numeric.fit` learns of many columns at once; nothing of few, or with gaps."""
+    if len(names) < TOGETHER:
+        return {}
+    rows = np.ascontiguousarray(columns.block(names).T)  # sums are then the same for any table
+    sizes = np.abs(rows).max(axis=1)
+    if not (sizes <= LARGEST).all():  # or nan
+        return {}
+    means, spreads = rows.mean(axis=1), rows.std(axis=1)
+    scales = np.where(spreads <= CONSTANT_WITHIN * sizes, 0.0, spreads)
+    found = zip(names, means.tolist(), scales.tolist(), strict=True)
+    return {name: Numeric(name, mean, scale, missing) for name, mean, scale in found}
+
+
+def encode_numbers(columns: Columns, sources: Sequence[Numeric], out: Array) -> bool:
+    """Write what many sources do at once; return False if they are few, or one has gaps."""
+    if len(sources) < TOGETHER:
+        return False
+    values = columns.block([source.name for source in sources])
+    if not math.isfinite(float(values.sum())):
+        return False
+    np.subtract(values, [source.mean for source in sources], out=out)
+    out /= [source.scale for source in sources]
+    return True
 
 
 @dataclass(frozen=True)
@@ -330,10 +358,7 @@ def _fill(out: Array, missing: str) -> None:
 
 
 def _block(columns: Columns, name: str, block: tuple[str, ...] | None, missing: str) -> Array:
-    if block is None:
-        rows = columns.vectors(name)
-    else:
-        rows = np.column_stack([columns.numbers(column) for column in block])
+    rows = columns.vectors(name) if block is None else columns.block(block)
     _complete(columns, name, rows, missing)
     return rows
 

@@ -10,6 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from projbandits._encodings import (
     Numeric,
     check_fields,
     check_texts,
+    encode_numbers,
+    fit_numbers,
     read_encoding,
 )
 from projbandits._tables import MISSING
@@ -132,10 +135,15 @@ class Features:
         if columns is not None:
             _check_some(columns)
         encodings: dict[str, Encoding] = {}
-        for kind, name, given in self._declared(columns):
+        declared = self._declared(columns)
+        numbers = [name for kind, name, given in declared if kind == "numeric" and given is None]
+        learnt = dict[str, Numeric]()
+        if columns is not None:
+            learnt = fit_numbers(columns, numbers, self.missing)
+        for kind, name, given in declared:
             if name in encodings:
                 raise ValueError(f"a source must be declared once, got {name!r} more than once")
-            made = self._encoding(kind, name, given, columns)
+            made = learnt.get(name) or self._encoding(kind, name, given, columns)
             if given is None and isinstance(made, Numeric) and made.constant:
                 warnings.warn(
                     f"column {name!r} has the same value in every row and is left out",
@@ -316,6 +324,7 @@ class Features:
         at = int(self.constant)
         whole[:, :at] = 1.0
         parts: dict[str, Array] = {}
+        done = self._write_numbers(columns, whole)
         for name, encoding in self.encodings_.items():
             place = around if around is not None and name in self.context else columns
             if place is columns and name in self.context and not encoding.within(columns.names):
@@ -325,7 +334,8 @@ class Features:
                 )
             width = len(encoding.names)
             parts[name] = whole[:, at : at + width]
-            self._say(name, encoding.encode(place, parts[name]))
+            if name not in done:
+                self._say(name, encoding.encode(place, parts[name]))
             at += width
         for a, b in self.interactions:
             one, other = parts[a][:, :, None], parts[b][:, None, :]
@@ -334,6 +344,22 @@ class Features:
             np.multiply(one, other, out=whole[:, at : at + width].reshape(shape))
             at += width
         return whole
+
+    def _write_numbers(self, columns: Columns, whole: Array) -> set[str]:
+        """Write many numbers in a row at once, which saves time; return which those are."""
+        written, at = set[str](), int(self.constant)
+        for numbers, run in groupby(self.encodings_.items(), lambda pair: self._is_number(*pair)):
+            some = dict(run)
+            sources = [encoding for encoding in some.values() if isinstance(encoding, Numeric)]
+            width = sum(len(encoding.names) for encoding in some.values())
+            if numbers and encode_numbers(columns, sources, whole[:, at : at + width]):
+                written.update(some)
+            at += width
+        return written
+
+    def _is_number(self, name: str, encoding: Encoding) -> bool:
+        numbers = isinstance(encoding, Numeric) and not encoding.constant
+        return numbers and name not in self.context
 
     def _one_row(self, context: Any) -> Any:
         """Return a context in which a vector is one entry of its column, and not a column."""
@@ -356,7 +382,8 @@ class Features:
 
         index = getattr(items, "index", None)
         rows = self.transform(items, context)
-        return pd.DataFrame(rows, columns=list(self.names), index=index)
+        known = None if callable(index) else index  # a list has a method of this name
+        return pd.DataFrame(rows, columns=list(self.names), index=known)
 
     def _check_width(self, items: Any, columns: Columns) -> None:
         if not hasattr(items, "shape") or hasattr(items, "columns"):

@@ -229,6 +229,22 @@ def test_a_context_may_hold_a_vector() -> None:
     who = pd.Series([np.array([0.5, 1.0]) for _ in range(6)], FILMS.index)
     table = FILMS[["length"]].assign(who=who)
     np.testing.assert_array_equal(decision.arm, features.transform(table)[decision.index])
+    assert decider.ask(table).context == {"who": [0.5, 1.0]}  # among the arms, the same for all
+    other = pd.Series([np.eye(2)[i % 2] for i in range(6)], FILMS.index)
+    assert decider.ask(table.assign(who=other)).context is None
+
+
+@pytest.mark.parametrize("gaps", [[pd.NA] * 6, ["x", *[pd.NA] * 5], [None] * 6])
+def test_a_context_among_the_arms_may_lack_values(gaps: list[Any]) -> None:
+    features = pb.Features(
+        numeric=["length"], categorical={"segment": ["x", "y"]}, context=["segment"], missing="mean"
+    ).fit(FILMS)
+    decider = pb.Decider(features=features, seed=0)
+    table = FILMS.assign(segment=pd.Series(gaps, FILMS.index, dtype=object))
+    assert decider.ask(table).context is None
+    strict = pb.Decider(features=made(), seed=0)
+    with pytest.raises(ValueError, match=r"items must have every value, column 'segment' lacks"):
+        strict.ask(table)
 
 
 def test_groups_of_the_context_disagree() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from projbandits._checks import Array, short
 from projbandits._columns import Columns
 from projbandits._encodings import Embedding
+from projbandits._tables import MISSING
 from projbandits.features import Features
 
 
@@ -39,16 +41,17 @@ def around(features: Features | None, items: Any, context: Any) -> str | None:
     vectors = vector_columns(features)
     if context is not None:
         return _as_json(context, vectors)
-    wanted = [] if features is None else [name for name in features.context if name not in vectors]
-    if not wanted:
+    if features is None or not features.context:
         return None
     columns = Columns("items", items)
     found = {}
-    for name in wanted:
+    for name in features.context:
         entries = columns.values(name).tolist() if name in columns.names else []
-        if entries and all(entry == entries[0] for entry in entries):
+        same = np.array_equal if name in vectors else operator.eq
+        gaps = any(type(entry).__name__ in MISSING for entry in entries)  # some do not compare
+        if entries and not gaps and all(same(entry, entries[0]) for entry in entries):
             found[name] = entries[0]
-    return _as_json(found) if found else None
+    return _as_json(found, vectors) if found else None
 
 
 def _as_json(given: Any, vectors: Collection[str] = ()) -> str:
