@@ -91,7 +91,7 @@ def correlated(trials: int, d: int = 10) -> None:
         "0.3 between all": 0.7 * np.eye(d) + 0.3,
         "0.8 between all": 0.2 * np.eye(d) + 0.8,
     }
-    print("\n| correlation of features | m | cov(x, z) | shrunk | with items | shrunk, with items |")
+    print("\n| correlations | m | cov(x, z) | shrunk | with items | shrunk, with items |")
     print("|---|---:|---:|---:|---:|---:|")
     for label, S in kinds.items():
         for m in (30, 100, 1_000):

@@ -82,9 +82,7 @@ def test_words_show_the_changes_that_matter() -> None:
     s, t = X[:, 0].var(), X[:, 1].var()
     assert f"(y 2 to {2 - t / (s + t):.3g}, x 1 to {1 - s / (s + t):.3g})" in found.text
     assert "; of one alone, y 2 to 1; no change of its protected" in found.text
-    close = counterfactual(
-        X, np.array([1e-7, 0.0, -1.0]), aim, U, 0, [*"abc"], ["x", "y", "age"]
-    )
+    close = counterfactual(X, np.array([1e-7, 0.0, -1.0]), aim, U, 0, [*"abc"], ["x", "y", "age"])
     assert close is not None
     assert "y 2 to 1.9999999" in close.text  # in digits that tell the values apart
     many = np.vstack([np.ones(9), np.zeros(9)])
