@@ -158,10 +158,11 @@ def embedding() -> None:
     from examples.first_names import embedded, listed
 
     names, gender = listed()
-    found = pb.find_subspace(attributes=(embedded(names), gender), leave_out=1)
-    print(f"\n{found.report()}\n")
-    for column, value in found.predictable.iloc[0].items():
-        print(f"{column}: {value:.1%}" if isinstance(value, float) else f"{column}: {value}")
+    for shrink in (False, True):
+        found = pb.find_subspace(attributes=(embedded(names), gender), leave_out=1, shrink=shrink)
+        print(f"\n{found.report()}\n" + ("Shrunk.\n" if shrink else ""))
+        for column, value in found.predictable.iloc[0].items():
+            print(f"{column}: {value:.1%}" if isinstance(value, float) else f"{column}: {value}")
 
 
 def million(rows: int, d: int = 100, attributes: int = 5) -> None:
