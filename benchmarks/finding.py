@@ -91,7 +91,7 @@ def correlated(trials: int, d: int = 10) -> None:
         "0.3 between all": 0.7 * np.eye(d) + 0.3,
         "0.8 between all": 0.2 * np.eye(d) + 0.8,
     }
-    print("\n| correlation of features | m | cov(x, z) | shrunk | with items | shrunk, with items |")
+    print("\n| correlations | m | cov(x, z) | shrunk | with items | shrunk, with items |")
     print("|---|---:|---:|---:|---:|---:|")
     for label, S in kinds.items():
         for m in (30, 100, 1_000):
@@ -158,10 +158,11 @@ def embedding() -> None:
     from examples.first_names import embedded, listed
 
     names, gender = listed()
-    found = pb.find_subspace(attributes=(embedded(names), gender), leave_out=1)
-    print(f"\n{found.report()}\n")
-    for column, value in found.predictable.iloc[0].items():
-        print(f"{column}: {value:.1%}" if isinstance(value, float) else f"{column}: {value}")
+    for shrink in (False, True):
+        found = pb.find_subspace(attributes=(embedded(names), gender), leave_out=1, shrink=shrink)
+        print(f"\n{found.report()}\n" + ("Shrunk.\n" if shrink else ""))
+        for column, value in found.predictable.iloc[0].items():
+            print(f"{column}: {value:.1%}" if isinstance(value, float) else f"{column}: {value}")
 
 
 def million(rows: int, d: int = 100, attributes: int = 5) -> None:

@@ -350,7 +350,8 @@ def regressed_covariance(X: Array, Z: Array, sigma: Array) -> Array:
     k = d * unexplained / (1 - unexplained)
     # A penalty b' k Sigma b is that of rows whose squares add up to k Sigma, where z is 0.
     rows = np.vstack([x, math.sqrt(k) * np.linalg.cholesky(sigma).T])
-    return sigma @ np.linalg.lstsq(rows, np.vstack([z, np.zeros((d, q))]), rcond=None)[0]
+    B = np.linalg.lstsq(rows, np.vstack([z, np.zeros((d, q))]), rcond=None)[0]
+    return np.asarray(sigma @ B)
 
 
 def mixed_likelihood(

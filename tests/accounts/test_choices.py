@@ -54,3 +54,20 @@ def test_once_sure_every_strategy_plays_its_best_guess(strategy: Any) -> None:
     best = [choice.index == case.guess for choice in choices]
     assert all(ok or c.probability <= 0.5 for ok, c in zip(best, choices, strict=True))
     assert any(best)
+
+
+def test_a_few_decisions_under_a_new_subspace_clear_nobody() -> None:
+    decider, rng = fooled.honest(pb.GENTRY(), steps=100), np.random.default_rng(0)
+    assert decider.audit().role is False
+    decider.change(subspace=pb.Subspace.coordinates([0], d=4))
+    roles = []
+    for _ in range(20):
+        decision = decider.ask(rng.normal(size=(8, 4)))
+        decider.tell(decision, float(decision.arm @ [1.0, 0.5, 1.0, 1.0] + 0.3 * rng.normal()))
+        audit = decider.audit()
+        roles.append(audit.role)
+        assert audit.choices.settled.value == 0
+        if len(roles) == 1:
+            assert "too few choices could be decided again (1)" in audit.verdict
+            assert "at least 20 are needed" in audit.choices.verdict
+    assert roles == [None] * 19 + [False]

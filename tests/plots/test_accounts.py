@@ -45,7 +45,10 @@ def test_what_is_unknown_is_drawn_as_unknown() -> None:
     plt.close(figure)
 
 
-@pytest.mark.parametrize("name", ["feature_{}", "a feature with quite a long name {}"])
+LONG = "a feature with quite a long name {} which is told in more words than there is room for"
+
+
+@pytest.mark.parametrize("name", ["feature_{}", "a feature with quite a long name {}", LONG])
 @pytest.mark.parametrize("protected", [1, 6])
 def test_many_columns_have_room(name: str, protected: int) -> None:
     names = [name.format(j) for j in range(8)]

@@ -15,6 +15,8 @@ from projbandits.statistics import Estimate, mean
 SETTLED = 0.5
 """If, once sure, more than this share of the later choices are still made at random among arms
 that are no best guesses, exploring cannot be told from a role."""
+LEAST_AGAIN = 20
+"""With fewer decisions that were decided again, no choice that changes says nothing."""
 
 BEYOND = 0.002
 """From this share on, at the low end of its interval, settled choices are said to change."""
@@ -88,7 +90,8 @@ def choices(
     with_scores = sum(one.with_scores for one in weighed)
     if with_scores and scores is not False:
         found = found or scores
-    if not weighed or not varied or (not found and (strayed or wandering > SETTLED)):
+    doubtful = strayed or wandering > SETTLED or len(weighed) < LEAST_AGAIN
+    if not weighed or not varied or (not found and doubtful):
         found = None
     worth = np.array([one.worth if one.changed else 0.0 for one in weighed])
     return Choices(

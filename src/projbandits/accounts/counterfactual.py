@@ -171,22 +171,18 @@ def _text(
 
 def _changes(table: pd.DataFrame, sizes: Array) -> str:
     """Return the features that change most, and the one that needs to change least by itself."""
-    together, alone = (
-        ((table[column] - table["value"]) / np.where(sizes > 0, sizes, 1.0)).abs()
-        for column in ("together", "alone")
-    )
-    if not together.max() > 0:
+    names, (value, together, alone) = [*table.index], table.to_numpy(dtype=np.float64).T
+    moved, by_itself = np.abs(np.stack([together, alone]) - value) / np.where(sizes > 0, sizes, 1.0)
+    if not moved.max() > 0:
         return ""
-    listed = together[together >= NOTABLE * together.max()].sort_values(ascending=False)
-    parts = [
-        _from_to(name, table.at[name, "value"], table.at[name, "together"])
-        for name in listed.index[:MOST_LISTED]
-    ]
-    more = int((together > 0).sum()) - len(parts)
-    text = f" ({', '.join(parts)}{f' and {more} others' if more else ''})"
-    if more + len(parts) > 1 and alone.notna().any():
-        one = alone.idxmin()
-        text += f"; of one alone, {_from_to(one, table.at[one, 'value'], table.at[one, 'alone'])}"
+    order = np.argsort(-moved, kind="stable")
+    listed = [j for j in order[:MOST_LISTED] if moved[j] >= NOTABLE * moved.max()]
+    more = int((moved > 0).sum()) - len(listed)
+    said = ", ".join(_from_to(names[j], value[j], together[j]) for j in listed)
+    text = f" ({said}{f' and {more} others' if more else ''})"
+    if more + len(listed) > 1 and not np.isnan(by_itself).all():
+        one = int(np.nanargmin(by_itself))
+        text += f"; of one alone, {_from_to(names[one], value[one], alone[one])}"
     return text
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projbandits._words import interval, number, percent, percents
-from projbandits.accounts.choices import MANY_CHANGED
+from projbandits.accounts.choices import LEAST_AGAIN, MANY_CHANGED
 from projbandits.accounts.exposure import FOLLOWED
 from projbandits.accounts.proxies import PROXY
 from projbandits.accounts.segments import ALL
@@ -105,6 +105,8 @@ def choices(answer: Choices, about: About) -> str:
             f"{CANNOT}{changed}. Once nothing is uncertain, {percents(answer.settled)} still "
             "change, which is too little to tell."
         )
+    if answer.found is None and answer.decisions < LEAST_AGAIN:
+        return f"{CANNOT}{changed}, and so few say nothing (at least {LEAST_AGAIN} are needed)."
     if answer.found is None:
         return (
             f"{CANNOT}{changed}. Even once nothing is uncertain, the strategy chooses "
@@ -233,6 +235,8 @@ def _brief(audit: Audit, name: str) -> str:
         said = f"with other protected parts {share} of the choices change"
         if answer.found or answer.with_scores.value > 0:
             return said
+        if answer.decisions < LEAST_AGAIN:
+            return f"too few choices could be decided again ({answer.decisions})"
         return f"{said}, and exploring cannot be told from a role"
     if name == "leak":
         said = f"its effect moved into the kept part, by {size}, {share} of the scores' variance"

@@ -141,9 +141,7 @@ class Labelled:
         """
         S, d = self.folded.covariance(M), self.d
         x, z = np.diag(1 / scale(S[:d, :d])), inverse_root(S[d:, d:])
-        return tuple(
-            np.asarray(part) for part in (x @ S[:d, :d] @ x, x @ S[:d, d:] @ z, z.T @ S[d:, d:] @ z)
-        )
+        return x @ S[:d, :d] @ x, x @ S[:d, d:] @ z, z.T @ S[d:, d:] @ z
 
     def moments(self, rng: np.random.Generator | None = None) -> tuple[Array, Array | None]:
         """Return the moments of labelled and other items, or those of a resample."""

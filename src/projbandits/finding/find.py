@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -46,10 +46,17 @@ class SideInformation:
     >>> found = side.find()
     >>> found.left_out.dim, found.rows
     (1, 600)
+    >>> side, side.rows
+    (SideInformation(kind='attributes'), 600)
     """
 
     kind: str | None = None
-    _held: Labelled | Twins | Panel | None = None
+    _held: Labelled | Twins | Panel | None = field(default=None, repr=False)
+
+    @property
+    def rows(self) -> int:
+        """How many items with attributes, pairs or returns there are."""
+        return 0 if self._held is None else self._held.rows
 
     @single_threaded_blas()
     def update(

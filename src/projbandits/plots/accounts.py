@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from projbandits._checks import Array
 from projbandits.accounts.audit import Audit
 from projbandits.accounts.segments import ALL
 from projbandits.plots.style import COLOURS, COLUMN_WIDTH, MARKERS, finish
@@ -55,9 +56,10 @@ def audit(found: Audit) -> Figure:
     leaks = found.leak.table[found.leak.table["z"].notna()]
     leaks = leaks.loc[leaks["z"].abs().sort_values(ascending=False).index[:MOST_LEAKS]]
     room = sum(2.2 + name.count("\n") for name in pieces)
-    lines = [len(changes), max(_rows_taken(leaks.index), 2), len(costs), *[room] * bool(pieces)]
+    taken = _lines(leaks.index).sum()
+    lines = [len(changes), max(taken, 2), len(costs), *[room] * bool(pieces)]
     groups = _shown(found)
-    named = _rows_taken(groups["column"].unique()) + _rows_taken(groups["group"])
+    named = _lines([*groups["column"].unique(), *groups["group"]]).sum()
     tall = max(sum(lines) + 2.6 * len(lines) + 2, named + 3)
     title = textwrap.fill(found.verdict, 125 if pieces else 60)
     size = (
@@ -100,7 +102,8 @@ def _shown(found: Audit) -> pd.DataFrame:
 
 def _leaks(ax: Axes, leaks: pd.DataFrame, critical: float) -> None:
     """Draw what moved into each kept direction, in standard errors, and what noise explains."""
-    places, reach = np.arange(len(leaks)), 1.0
+    heights, reach = _lines(leaks.index), 1.0
+    places = _centres(heights)
     if len(leaks):
         z = leaks["z"].to_numpy(dtype=float)
         reach = 1.15 * max(critical, *np.abs(z[np.isfinite(z)]))
@@ -117,7 +120,7 @@ def _leaks(ax: Axes, leaks: pd.DataFrame, critical: float) -> None:
         ax.text(0.5, 0.5, "cannot be told", transform=ax.transAxes, ha="center", va="center",
                 fontsize=7)  # fmt: skip
     ax.set_yticks(places, [_wrapped(name) for name in leaks.index])
-    ax.set_ylim(max(len(leaks), 1) - 0.5, -0.5)
+    ax.set_ylim(max(heights.sum(), 1), 0)
     ax.set_xlim(-reach, reach)
     ax.set_xlabel("leak in standard errors (grey: noise explains it)")
     _finish_rows(ax, share=False)
@@ -144,22 +147,23 @@ def _bars(ax: Axes, labels: list[str], kinds: dict[str, Any], *, share: bool = F
 def _shares(ax: Axes, groups: pd.DataFrame) -> None:
     """Draw the share of each group, among those of its column, in what was offered and chosen."""
     labels: list[str] = []
-    places: list[int] = []
     headings: list[int] = []
     for column, rows in groups.groupby("column", sort=False):
         headings.append(len(labels))
-        places += range(len(labels) + 1, len(labels) + 1 + len(rows))
         labels += [_wrapped(column), *map(_wrapped, rows["group"])]
+    heights = _lines(labels)
+    centres = _centres(heights)
+    places = np.delete(centres, headings)
     for i, part in enumerate(("offered", "best guess", "explored", "chosen")):
         style: dict[str, Any] = {"color": COLOURS[i], "marker": MARKERS[i], "linestyle": "none"}
-        at = np.array(places) + 0.2 * (i - 1.5)  # side by side, so that none hides another
+        at = places + 0.2 * (i - 1.5)  # side by side, so that none hides another
         ax.plot(groups[part], at, **style, markersize=3, label=part, clip_on=False)
-    for place in [*headings[1:], *places]:
-        ax.axhline(place - 0.5, color="0.9", linewidth=0.6)
-    ax.set_yticks(range(len(labels)), labels)
+    for top in (centres - heights / 2)[1:]:
+        ax.axhline(top, color="0.9", linewidth=0.6)
+    ax.set_yticks(centres, labels)
     for heading in headings:
         ax.get_yticklabels()[heading].set_fontweight("bold")
-    ax.set_ylim(len(labels) - 0.5, -0.5)
+    ax.set_ylim(max(heights.sum(), 1), 0)
     ax.set_xlim(0, 1)
     ax.set_xlabel("share of each group")
     _finish_rows(ax, share=True)
@@ -176,9 +180,15 @@ def _finish_rows(ax: Axes, *, share: bool) -> None:
 
 
 def _wrapped(text: Any) -> str:
-    return textwrap.fill(str(text), 26)
+    """Return a name in at most two lines; the tables have the whole of it."""
+    return "\n".join(textwrap.wrap(str(text), 28, max_lines=2, placeholder=" ..."))
 
 
-def _rows_taken(names: Any) -> int:
-    """Return how many lines rows of one height take whose names are wrapped."""
-    return len(names) * max((1 + _wrapped(name).count("\n") for name in names), default=0)
+def _lines(names: Any) -> Array:
+    """Return how many lines each name takes."""
+    return np.array([1.0 + _wrapped(name).count("\n") for name in names])
+
+
+def _centres(heights: Array) -> Array:
+    """Return where the middles of rows of these heights are, the first on top."""
+    return np.asarray(heights.cumsum() - heights / 2)
