@@ -176,7 +176,8 @@ def _chosen(line: dict[str, Any], count: int, row: int) -> tuple[Array, int]:
             f"log must have every decision, row {row}, column 'pdrop' says that some were dropped"
         )
     chances = np.empty(count)
-    chances[np.array(order) - 1] = np.array(p) / sum(p)
+    rounded = np.array(p, dtype=np.float64)
+    chances[np.array(order) - 1] = rounded / rounded.sum()
     place = int(_number(line, "_label_Action", row)) - 1
     if not 0 <= place < count or chances[place] <= 0:
         raise ValueError(
