@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits.evaluation import cells, grouping
+from projbandits.evaluation import cells, grouping, judging
 from projbandits.evaluation import log_pieces as pieces
 from projbandits.evaluation.cells import Alike, Cells
 from projbandits.evaluation.estimates import ESTIMATE_NAMES
@@ -122,6 +122,26 @@ def test_with_many_cells_a_log_is_read_again(monkeypatch: pytest.MonkeyPatch) ->
     found = pb.replay(judged, by_segment, value="return")
     assert found.look.cells is None
     pd.testing.assert_frame_equal(found.estimates(), one, rtol=1e-10)
+
+
+@pytest.mark.parametrize("policy", ["function", "column", "columns", "strategy", "vectors"])
+def test_rows_are_judged_some_at_a_time(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where arms are many, the probabilities of all rows would not fit into memory."""
+    rows = table(90)
+    given: dict[str, Any] = {"context": ["segment", "minute"], "time": "minute"}
+    if policy == "vectors":
+        mixed = [LOGGED if t % 2 else np.full(6, 1 / 6) for t in range(90)]
+        rows["p"] = pd.Series(mixed)
+    judged = {
+        "column": "pi",
+        "columns": [f"p_{label}" for label in ARMS.index],
+        "strategy": pb.GENTRY(),
+    }.get(policy, by_segment)
+    source = log(rows, **given)
+    one = pb.replay(source, judged, value="return").estimates()
+    monkeypatch.setattr(judging, "MOMENT_ROOM", 40)
+    two = pb.replay(source, judged, value="return").estimates()
+    pd.testing.assert_frame_equal(one, two, rtol=1e-11)
 
 
 def test_propensities_that_change_between_chunks_are_kept_apart(

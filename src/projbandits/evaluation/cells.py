@@ -98,16 +98,9 @@ class Cells(NamedTuple):
         return self._replace(chunk=self.chunk._replace(arms=arms))
 
     def pieces(self, most: int) -> Iterator[Cells]:
-        """Yield at most this many cells at a time."""
-        chunk = self.chunk
-        for start in range(0, len(self.fold), most):
-            some = slice(start, start + most)
-            part = chunk._replace(
-                action=chunk.action[some],
-                reward=chunk.reward[some],
-                propensity=None if chunk.propensity is None else chunk.propensity[some],
-                context={name: values[some] for name, values in chunk.context.items()},
-            )
+        """Yield at most this many cells at a time, at least once."""
+        for start in range(0, max(len(self.fold), 1), most):
+            some, part = slice(start, start + most), self.chunk.part(start, start + most)
             yield Cells(part, self.fold[some], self.size[some], self.squares[some])
 
 

@@ -62,6 +62,29 @@ class Chunk(NamedTuple):
     time: NDArray[Any] | None = None
     complete: bool = True
 
+    def part(self, start: int, stop: int) -> Chunk:
+        """Return some of the rows."""
+        some = slice(start, stop)
+        each = {
+            name: None if values is None else values[some]
+            for name, values in (
+                ("action", self.action),
+                ("reward", self.reward),
+                ("propensity", self.propensity),
+                ("offered", self.offered),
+                ("position", self.position),
+                ("time", self.time),
+            )
+        }
+        varied = self.chances is not None and len(self.chances) == len(self.reward)
+        return self._replace(
+            **each,
+            first=self.first + start,
+            chances=self.chances[some] if self.chances is not None and varied else self.chances,
+            context={name: values[some] for name, values in self.context.items()},
+            columns={name: values[some] for name, values in self.columns.items()},
+        )
+
     @property
     def place(self) -> Ints:
         """The place of the chosen arm among those on offer."""
