@@ -224,10 +224,9 @@ def _sums(
     whole = not learns and (seen.stated is not None or not seen.states)
     whole = whole and not any(policy.columns for policy in policies)
     if whole and seen.cells is not None and log.arms is not None:
-        total = _of(seen.cells[0].on(log.arms), policies, setting, differ)
         if progress is not None:
             progress(seen.rows)
-        return total
+        return _of(seen.cells[0].on(log.arms), policies, setting, differ)
     total: Moments | None = None
     work = partial(_moments, log._schema, policies, setting, differ)
     # A policy that learns must see the rows in order.

@@ -64,25 +64,20 @@ class Chunk(NamedTuple):
 
     def part(self, start: int, stop: int) -> Chunk:
         """Return some of the rows."""
-        some = slice(start, stop)
-        each = {
-            name: None if values is None else values[some]
-            for name, values in (
-                ("action", self.action),
-                ("reward", self.reward),
-                ("propensity", self.propensity),
-                ("offered", self.offered),
-                ("position", self.position),
-                ("time", self.time),
-            )
-        }
-        varied = self.chances is not None and len(self.chances) == len(self.reward)
+        some, chances = slice(start, stop), self.chances
+        if chances is not None and len(chances) == len(self.reward):
+            chances = chances[some]
         return self._replace(
-            **each,
             first=self.first + start,
-            chances=self.chances[some] if self.chances is not None and varied else self.chances,
+            action=self.action[some],
+            reward=self.reward[some],
+            propensity=None if self.propensity is None else self.propensity[some],
+            chances=chances,
+            offered=None if self.offered is None else self.offered[some],
+            position=None if self.position is None else self.position[some],
             context={name: values[some] for name, values in self.context.items()},
             columns={name: values[some] for name, values in self.columns.items()},
+            time=None if self.time is None else self.time[some],
         )
 
     @property
