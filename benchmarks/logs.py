@@ -29,6 +29,7 @@ D, ARMS = 20, 20
 PI = np.random.default_rng(1).dirichlet(np.ones(ARMS))
 
 
+STARS = ("", "*")
 SMALL = {"item": np.array([0, 1]), "p": np.array([0.5, 0.5]), "click": np.array([0.0, 1.0])}
 COLUMNS = {"action": "item", "propensity": "p", "reward": "click"}
 
@@ -116,26 +117,33 @@ def fit(path: Path) -> dict[str, float]:
     return {"seconds": time.perf_counter() - start, "rows": found.ridge.n, "theta": found.theta[0]}
 
 
-def replayed(path: Path, **changed: Any) -> dict[str, float]:
+def replayed(path: Path) -> dict[str, float]:
     """Time `replay` of a fixed policy, all estimates with intervals."""
     _load()
-    return _judged(path, None, **changed)
+    return _judged(path, None)
 
 
-def _judged(table: Any, executor: Any, **changed: Any) -> dict[str, float]:
-    """Return the first and the median seconds of five replays, their work, and the estimates."""
+def _judged(table: Any, *executors: Any, **changed: Any) -> dict[str, float]:
+    """Return the first and the median seconds of five replays, their work, and the estimates.
+
+    With several executors in turn, what is after the first has their numbers with a star.
+    """
     import projbandits as pb
 
-    seconds, work = [], []
+    found: dict[str, float] = {}
+    times: list[tuple[list[float], list[float]]] = [([], []) for _ in executors]
     for _ in range(5):
-        log = opened(table, **changed)
-        start, before = time.perf_counter(), time.process_time()
-        found = pb.replay(log, policy, value="return", executor=executor).estimates()
-        seconds.append(time.perf_counter() - start)
-        work.append(time.process_time() - before)
-    values = {str(name): float(value) for name, value in found["value"].items()}
-    times = {"seconds": float(np.median(seconds)), "first": seconds[0], "work": min(work)}
-    return {**times, **values}
+        for star, executor, (seconds, work) in zip(STARS, executors, times, strict=False):
+            log = opened(table, **changed)
+            start, before = time.perf_counter(), time.process_time()
+            values = pb.replay(log, policy, value="return", executor=executor).estimates()["value"]
+            seconds.append(time.perf_counter() - start)
+            work.append(time.process_time() - before)
+            found |= {f"{name}{star}": float(value) for name, value in values.items()}
+    for star, (seconds, work) in zip(STARS, times, strict=False):
+        found[f"seconds{star}"], found[f"first{star}"] = float(np.median(seconds)), seconds[0]
+        found[f"work{star}"] = min(work)
+    return found
 
 
 def _load() -> None:
@@ -145,13 +153,11 @@ def _load() -> None:
     pb.replay(pb.Log.from_table(SMALL, np.eye(2), **COLUMNS), "p", value="return").estimates()
 
 
-def by_segment(path: Path) -> dict[str, float]:
-    """Time `replay` where rows differ in their context."""
-    return replayed(path, context="segment")
+def on_dask(path: Path, **changed: Any) -> dict[str, float]:
+    """Time `replay` here and on a Dask cluster of two processes in turn.
 
-
-def on_dask(path: Path) -> dict[str, float]:
-    """Time the same on a Dask cluster of two processes; the first time, workers import as well."""
+    The first time, its workers import the library as well.
+    """
     from distributed import Client, LocalCluster
 
     _load()
@@ -162,7 +168,12 @@ def on_dask(path: Path) -> dict[str, float]:
         Client(cluster) as client,  # type: ignore[no-untyped-call]
         client.get_executor() as executor,
     ):
-        return _judged(path, executor, context="segment")
+        return _judged(path, None, executor, **changed)
+
+
+def by_segment_on_dask(path: Path) -> dict[str, float]:
+    """Time `replay` with a context on such a cluster."""
+    return on_dask(path, context="segment")
 
 
 def _arrays(path: Path) -> dict[str, Any]:
@@ -234,7 +245,7 @@ def obp(folder: Path) -> Any:
 def equal(path: Path) -> dict[str, float]:
     """Return how far IPW and DR are from OBP's, where arms are independent."""
     import projbandits as pb
-    from projbandits.evaluation.cells import FOLDS
+    from projbandits.evaluation.tally import FOLDS
 
     estimators, rng, n = obp(path.parent), np.random.default_rng(0), 20_000
     p = rng.dirichlet(np.ones(ARMS))
@@ -449,14 +460,16 @@ def show_replay(folder: Path, rows: int) -> None:
         f"{theirs['made work']:.3f} s ({theirs['made work'] / arrays['work']:.1f} times), its call "
         f"alone {theirs['work']:.3f} s ({theirs['work'] / arrays['work']:.1f} times)"
     )
-    one, two = alone("by_segment", path), alone("on_dask", path)
-    names = [name for name in one if name not in ("seconds", "first", "work", "GB")]
-    away = max(abs(one[name] - two[name]) for name in names)
-    print(
-        f"- with a context: {one['seconds']:.2f} s in one process, {two['seconds']:.2f} s on a "
-        f"Dask cluster of two ({two['seconds'] / one['seconds']:.2f} times; the first time "
-        f"{two['first']:.1f} s); apart by {away:.1e}"
-    )
+    for what, name in (("the same", "on_dask"), ("with a context", "by_segment_on_dask")):
+        both = alone(name, path)
+        times = ("seconds", "first", "work")
+        values = [each for each in both if f"{each}*" in both and each not in times]
+        away = max(abs(both[f"{each}*"] - both[each]) for each in values)
+        print(
+            f"- {what}: {both['seconds']:.2f} s in one process, {both['seconds*']:.2f} s on a Dask "
+            f"cluster of two ({both['seconds*'] / both['seconds']:.2f} times; the first time "
+            f"{both['first*']:.1f} s); apart by {away:.1e}"
+        )
 
 
 def show_equal(folder: Path, rows: int) -> None:

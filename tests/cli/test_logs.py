@@ -74,7 +74,9 @@ def test_what_a_log_lacks_is_said_in_one_line(folder: Path) -> None:
     said = refused("fit", folder / "log.parquet", "--features", "a,b")
     assert "log must have a column 'reward', it is missing" in said
     said = refused("replay", folder / "log.parquet", "GENTRI", *given(folder), "--propensity", "p")
-    assert "a column 'GENTRI', it is missing" in said
+    assert "a column of the log, got 'GENTRI': did you mean 'GENTRY'?" in said
+    said = refused("replay", folder / "log.parquet", "clik", *given(folder), "--propensity", "p")
+    assert "got 'clik': did you mean 'click'?" in said
     assert "exclude each other" in refused(
         "fit", folder / "log.parquet", *given(folder), "--threads", "2", "--cluster", "tcp://a:1"
     )

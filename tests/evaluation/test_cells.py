@@ -7,34 +7,13 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits.evaluation import cells, grouping
+from projbandits.evaluation import cells, grouping, judging
 from projbandits.evaluation import log_pieces as pieces
-from projbandits.evaluation.cells import FOLDS, Alike, Cells, Tally
+from projbandits.evaluation.cells import Alike, Cells
 from projbandits.evaluation.estimates import ESTIMATE_NAMES
-from projbandits.evaluation.spreading import bundles
+from projbandits.evaluation.tally import FOLDS
 from tests import naive
 from tests.evaluation.tables import ARMS, LOGGED, OTHER, U, by_segment, log, other, table
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        np.random.default_rng(0).normal(size=500),
-        1e6 + 1e-3 * np.random.default_rng(0).normal(size=500),
-        np.random.default_rng(0).integers(0, 2, 500).astype(float),
-        np.repeat(0.1, 500),
-    ],
-    ids=["plain", "far from zero", "clicks", "constant"],
-)
-def test_sums_by_number_are_those_written_out(values: Any) -> None:
-    """Squares are about the mean of each number, and lose no digits where that is large."""
-    code = np.random.default_rng(1).integers(0, 9, 500)
-    code[code == 4] = 5
-    found = Tally.of(code, 9, values)
-    n, mean, squares = naive.sums_by_number(code, values, 9)
-    np.testing.assert_array_equal(found.n, n)
-    np.testing.assert_allclose(found.mean, mean, rtol=1e-14)
-    np.testing.assert_allclose(found.squares, squares, rtol=1e-9, atol=1e-28)
 
 
 def test_cells_have_the_rows_that_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,6 +124,26 @@ def test_with_many_cells_a_log_is_read_again(monkeypatch: pytest.MonkeyPatch) ->
     pd.testing.assert_frame_equal(found.estimates(), one, rtol=1e-10)
 
 
+@pytest.mark.parametrize("policy", ["function", "column", "columns", "strategy", "vectors"])
+def test_rows_are_judged_some_at_a_time(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where arms are many, the probabilities of all rows would not fit into memory."""
+    rows = table(90)
+    given: dict[str, Any] = {"context": ["segment", "minute"], "time": "minute"}
+    if policy == "vectors":
+        mixed = [LOGGED if t % 2 else np.full(6, 1 / 6) for t in range(90)]
+        rows["p"] = pd.Series(mixed)
+    judged = {
+        "column": "pi",
+        "columns": [f"p_{label}" for label in ARMS.index],
+        "strategy": pb.GENTRY(),
+    }.get(policy, by_segment)
+    source = log(rows, **given)
+    one = pb.replay(source, judged, value="return").estimates()
+    monkeypatch.setattr(judging, "MOMENT_ROOM", 40)
+    two = pb.replay(source, judged, value="return").estimates()
+    pd.testing.assert_frame_equal(one, two, rtol=1e-11)
+
+
 def test_propensities_that_change_between_chunks_are_kept_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -161,13 +160,3 @@ def test_propensities_that_change_between_chunks_are_kept_apart(
     expected = naive.policy_value(action, r, p, chances, nothing, 1.5)
     for name in ESTIMATE_NAMES[2:5]:
         assert found.estimates().loc[name, "value"] == pytest.approx(expected[name], abs=1e-12)
-
-
-def test_bundles_have_all_pieces_in_order_and_the_last_are_small() -> None:
-    for many in (0, 1, 5, 10, 100):
-        sent = list(bundles(iter(range(many)), 4))
-        assert [piece for bundle in sent for piece in bundle] == list(range(many))
-        assert all(len(bundle) <= 4 for bundle in sent)
-        assert not sent or len(sent[-1]) == 1
-    assert [len(bundle) for bundle in bundles(range(10), 4)] == [3, 2, 2, 1, 1, 1]
-    assert [len(bundle) for bundle in bundles(range(10), 1)] == [1] * 10

@@ -13,8 +13,8 @@ from scipy.stats import chi2, norm, t
 import projbandits as pb
 from projbandits.evaluation import estimates
 from projbandits.evaluation import log_pieces as pieces
-from projbandits.evaluation.cells import FOLDS
 from projbandits.evaluation.estimates import ESTIMATE_NAMES, ON_MODEL
+from projbandits.evaluation.tally import FOLDS
 from tests import naive
 from tests.evaluation.tables import ARMS, LOGGED, OTHER, THETA, U, by_segment, log, other, table
 
@@ -131,18 +131,25 @@ def test_arms_with_effects_of_their_own_are_noticed_and_judged_arm_by_arm() -> N
     assert "not to be trusted" in str(judged)
 
 
+@pytest.mark.parametrize("size", [0.0, 0.5], ids=["no effects", "effects"])
 @pytest.mark.parametrize("value", ["return", "projection"])
 def test_intervals_that_rest_on_the_model_allow_for_effects_of_arms(
-    value: str, monkeypatch: pytest.MonkeyPatch
+    value: str, size: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the weights with which each estimate takes in the effect of each arm, written out."""
-    rows, X = table(300, 4, 0.5 * np.random.default_rng(1).normal(size=6)), ARMS.to_numpy()
+    """By the weights with which each estimate takes in the effect of each arm, written out.
+
+    Where nothing is marked, for what noise may hide too.
+    """
+    rows, X = table(300, 4, size * np.random.default_rng(1).normal(size=6)), ARMS.to_numpy()
     action, r = ARMS.index.get_indexer(pd.Index(rows["item"])), rows["click"].to_numpy()
     judged = pb.replay(log(rows), other, value=value, subspace=U)
-    found = judged.estimates()
-    tau2, hidden = naive.effects_of_arms(X, action, r, float(chi2.ppf(0.05, 3)))
-    assert judged.lack_of_fit().effects == pytest.approx(np.sqrt(tau2))
-    assert judged.lack_of_fit().unseen == pytest.approx(np.sqrt(hidden))
+    found, fit = judged.estimates(), judged.lack_of_fit()
+    sure = float(chi2.ppf(0.05, 3))
+    tau2, hidden = naive.effects_of_arms(X, action, r, sure)
+    apart = (hidden - tau2) / (3 / sure - 1)
+    assert fit.effects == pytest.approx(np.sqrt(tau2))
+    assert fit.unseen == pytest.approx(np.sqrt(hidden))
+    assert (fit.apart, fit.noise) == (pytest.approx(apart), pytest.approx(apart - tau2))
     monkeypatch.setattr(estimates, "with_effects", lambda found, *rest: found)
     short = judged.estimates()
     P = U.matrix if value == "projection" else np.eye(3)
@@ -154,7 +161,12 @@ def test_intervals_that_rest_on_the_model_allow_for_effects_of_arms(
     }
     for name, weights in each.items():
         c = np.array([weights[action == a].sum() for a in range(6)])
-        away = t.ppf(0.975, 3) ** 2 * tau2 * ((c - OTHER * (value == "return")) ** 2).sum()
+        marked = found.loc[name, "note"] != ""
+        assert marked == (size > 0)
+        variance = t.ppf(0.975, 3) ** 2 * tau2
+        if not marked:
+            variance += (t.ppf(0.975, 3) ** 2 - norm.ppf(0.975) ** 2) * (apart - tau2)
+        away = variance * ((c - OTHER * (value == "return")) ** 2).sum()
         half, before = (
             (one.loc[name, "high"] - one.loc[name, "low"]) / 2 for one in (found, short)
         )
@@ -315,6 +327,8 @@ def test_what_cannot_be_judged_is_said() -> None:
     for policy, message in (
         (lambda arms, context: [1.0], r"policy must return 6 probabilities .* at row 0"),
         (lambda arms, context: np.full(6, 0.5), "add up to one"),
+        (lambda arms, context: ["all"] * 6, r"returned \['all', .*\] at row 0"),
+        (lambda arms, context: None, "returned None at row 0"),
         ("pj", r"a column 'pj', it is missing: did you mean 'p"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -272,6 +272,18 @@ def test_a_log_of_vowpal_wabbit_is_read(tmp_path: Path, monkeypatch: pytest.Monk
     assert judged.lack_of_fit().holds
 
 
+def test_probabilities_of_six_digits_are_taken_to_add_up_to_one(tmp_path: Path) -> None:
+    """Fifteen actions, as Vowpal Wabbit writes them: 0.813333 and fourteen times 0.013333."""
+    p = [0.813333] + [0.013333] * 14
+    assert abs(sum(p) - 1) > 4e-6
+    changed = {"a": list(range(1, 16)), "p": p, "_label_Action": 1}
+    changed["c"] = {"_multi": [{"f": {"x": float(i)}} for i in range(15)]}
+    chunk = next(pb.Log.from_vw(vowpal(tmp_path / "log.json", 3, **changed)).chunks())
+    assert chunk.chances is not None
+    np.testing.assert_allclose(chunk.chances.sum(axis=1), 1.0, atol=1e-15)
+    np.testing.assert_allclose(chunk.chances[0], p, rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

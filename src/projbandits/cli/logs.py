@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,10 +71,10 @@ def replay(
     from projbandits.simulation.workers import workers
 
     if _own(log):
-        result = pb.replay(log, _policy(policy), value=value, clip=clip)
+        result = pb.replay(log, _policy(policy, ()), value=value, clip=clip)
     else:
         given = _log(log, arms, action, propensity, reward, features, context, time)
-        subspace = _subspace(given, protected)
+        subspace, judged = _subspace(given, protected), _policy(policy, given.columns)
         known = given.rows is not None  # how much there is to do
         with (
             workers(threads, cluster) as executor,
@@ -81,7 +82,7 @@ def replay(
         ):
             result = pb.replay(
                 given,
-                _policy(policy),
+                judged,
                 value=value,
                 subspace=subspace,
                 clip=clip,
@@ -179,16 +180,23 @@ def _subspace(log: Log, protected: str | None) -> Subspace | None:
     return None if names is None else Subspace.without(names, columns=log.names)
 
 
-def _policy(text: str) -> Any:
-    """Return a strategy, a decider or the name of a column."""
+def _policy(text: str, known: Sequence[str]) -> Any:
+    """Return a strategy, a decider or the name of a column, one of the log's."""
     import projbandits as pb
     from projbandits import specs
+    from projbandits._checks import did_you_mean
 
     if Path(text).is_file():
         return pb.Decider.load(text)
     if text.partition("(")[0] in specs.STRATEGIES:
         return specs.strategy(text)
     columns = _listed(text) or []
+    if len(columns) == 1 and text not in known:
+        names = [*specs.STRATEGIES, *known]
+        raise ValueError(
+            "POLICY must be a strategy, the file of a decider or a column of the log, got "
+            f"{text!r}{did_you_mean(text.partition('(')[0], names)}"
+        )
     return columns if len(columns) > 1 else text
 
 

@@ -137,7 +137,10 @@ def with_effects(found: Found, fit: LackOfFit | None, missed: Array, level: floa
     sum_a (c_a - pi_a) b_a, and the projection value, in which effects do not count, by
     sum_a c_a b_a. The effects b_a are taken to be unrelated to the features and to have the
     variance that the test for lack of fit finds. Where effects that the log does not rule out would
-    matter much more than what the interval allows for, the note says so.
+    matter much more than what the interval allows for, the note says so. Where no note says
+    anything, small effects may be there that did not show: then the quantile of Student's
+    distribution is that of all by which means differ, effects and noise, and only the normal one
+    of noise is taken off.
 
     Parameters
     ----------
@@ -153,16 +156,18 @@ def with_effects(found: Found, fit: LackOfFit | None, missed: Array, level: floa
     if fit is None or math.isnan(fit.unseen):
         return found
     weight = float(np.linalg.norm(missed))
-    longer = found.half
-    if fit.effects:
-        t = float(stdtrit(fit.between, 0.5 + level / 2))
-        longer = float(np.hypot(found.half, t * fit.effects * weight))
-    unseen = normal_quantile(level) * fit.unseen * weight if weight > SAME_SHARE else 0.0
+    z = normal_quantile(level)
+    t = float(stdtrit(fit.between, 0.5 + level / 2)) if fit.between else z
+    longer = float(np.hypot(found.half, t * fit.effects * weight))
+    unseen = z * fit.unseen * weight if weight > SAME_SHARE else 0.0
     if fit.holds is not False and unseen > UNPROVEN * longer:
         said = f"UNPROVEN: effects of arms up to a size (sd) of {fit.unseen:.2g} would not show"
         if math.isinf(fit.unseen):
             said = "UNPROVEN: every mean fits, so effects of arms would not show"
         found = found._replace(note="; ".join(filter(None, [found.note, f"{said} in this log"])))
+    elif fit.holds is not False:
+        careful = max(t**2 * fit.apart - z**2 * fit.noise, 0.0) ** 0.5
+        longer = float(np.hypot(found.half, careful * weight))
     return found._replace(half=longer)
 
 

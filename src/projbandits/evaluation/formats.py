@@ -12,11 +12,13 @@ import numpy as np
 
 from projbandits._checks import Array, short
 from projbandits.evaluation.ledger_log import ChunkPiece
-from projbandits.evaluation.log_schema import SUM, Chunk
+from projbandits.evaluation.log_schema import Chunk
 
 if TYPE_CHECKING:
     import pandas as pd
 
+ROUNDED = 1e-4
+"""How far Vowpal Wabbit's probabilities may be from adding up to one: it writes six digits."""
 LINES_AT_ONCE = 4096
 """How many lines are read together."""
 MOST_FEATURES = 1000
@@ -174,7 +176,8 @@ def _chosen(line: dict[str, Any], count: int, row: int) -> tuple[Array, int]:
             f"log must have every decision, row {row}, column 'pdrop' says that some were dropped"
         )
     chances = np.empty(count)
-    chances[np.array(order) - 1] = p
+    rounded = np.array(p, dtype=np.float64)
+    chances[np.array(order) - 1] = rounded / rounded.sum()
     place = int(_number(line, "_label_Action", row)) - 1
     if not 0 <= place < count or chances[place] <= 0:
         raise ValueError(
@@ -190,7 +193,7 @@ def _probabilities(p: Any, count: int) -> bool:
         return False
     if not all(isinstance(each, int | float) for each in p):
         return False
-    return abs(sum(p) - 1) <= SUM and min(p) >= 0
+    return abs(sum(p) - 1) <= ROUNDED and min(p) >= 0
 
 
 def _number(line: dict[str, Any], name: str, row: int) -> float:

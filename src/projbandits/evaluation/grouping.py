@@ -8,17 +8,10 @@ from typing import Any
 import numpy as np
 
 from projbandits._checks import Array
-from projbandits.evaluation.cells import (
-    FOLDS,
-    Alike,
-    Cells,
-    Tally,
-    by_number,
-    coded,
-    folds,
-)
+from projbandits.evaluation.cells import Alike, Cells
 from projbandits.evaluation.fitting import fold, merged
 from projbandits.evaluation.log_schema import SUM, Chunk
+from projbandits.evaluation.tally import FOLDS, Tally, by_number, coded, folds
 
 MOST_PARTS = 16
 """How many chunks of cells are kept before they are put together."""

@@ -223,25 +223,20 @@ def _sums(
     # Cells have one propensity each, so the probabilities of all arms must be those of every row.
     whole = not learns and (seen.stated is not None or not seen.states)
     whole = whole and not any(policy.columns for policy in policies)
-    total: Moments | None = None
     if whole and seen.cells is not None and log.arms is not None:
-        for cells in seen.cells[0].on(log.arms).pieces(MOMENT_ROOM // len(log.arms) + 1):
-            part = _of(cells, policies, setting, differ)
-            total = part if total is None else total.plus(part)
-        assert total is not None
         if progress is not None:
             progress(seen.rows)
-        return total
-    schema = log._schema
-    work = partial(_moments, schema, policies, setting, differ)
+        return _of(seen.cells[0].on(log.arms), policies, setting, differ)
+    total: Moments | None = None
+    work = partial(_moments, log._schema, policies, setting, differ)
     # A policy that learns must see the rows in order.
     pieces = log._rows.pieces()
     parts = map(work, pieces) if learns else spread(work, pieces, executor)
-    for some in parts:
-        if some is not None:
-            total = some if total is None else total.plus(some)
+    for part in parts:
+        if part is not None:
+            total = part if total is None else total.plus(part)
             if progress is not None:
-                progress(int(some.n))
+                progress(int(part.n))
     assert total is not None
     return total
 
@@ -260,10 +255,19 @@ def _moments(
 
 
 def _of(cells: Cells, policies: Sequence[Policy], setting: Setting, differ: bool) -> Moments:
-    chances: list[Chances] = [policy.chances(cells.chunk) for policy in policies]
-    if differ:
-        chances.append(chances[0].minus(chances[1]))
-    return moments(cells, chances, setting)
+    """Return the sums over some cells; a policy has a number for each arm and each of a part."""
+    chunk, total = cells.chunk, None
+    width = len(chunk.arms) if chunk.complete else 1
+    if chunk.offered is not None:
+        width = chunk.offered.shape[1]
+    for some in cells.pieces(MOMENT_ROOM // max(width, 1) + 1):
+        chances: list[Chances] = [policy.chances(some.chunk) for policy in policies]
+        if differ:
+            chances.append(chances[0].minus(chances[1]))
+        part = moments(some, chances, setting)
+        total = part if total is None else total.plus(part)
+    assert total is not None
+    return total
 
 
 def sample(log: Log, rows: int) -> tuple[Array, Array]:

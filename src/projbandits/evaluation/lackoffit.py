@@ -49,6 +49,9 @@ class LackOfFit:
         of the arms differ from the linear model by no more than noise explains.
     between : int
         From how many differences it is estimated.
+    apart, noise : float
+        By how much the means of the arms differ from the fit in the mean of squares, and by how
+        much they would by noise alone; `effects` is the root of the difference.
     unseen : float
         Up to which standard deviation effects of arms are compatible with the log (the upper end of
         a one-sided 95 % interval); nan if that is unknown.
@@ -62,6 +65,8 @@ class LackOfFit:
     effects: float = 0.0
     between: int = 0
     unseen: float = math.nan
+    apart: float = 0.0
+    noise: float = 0.0
 
     def __str__(self) -> str:
         return self.words
@@ -112,12 +117,11 @@ def pure_error(arms: Array, counts: Array, means: Array, squares: float) -> Lack
     words = f"{said} (pure-error F = {F:.3g} on {between} and {within:.0f}, p = {p:.2g})."
     # With effects of variance tau^2 the expectation of `missed` is larger by tau^2 times this.
     per_variance = float(counts @ (1.0 - (left**2).sum(axis=1)))
-    effects, unseen = (
-        math.sqrt(max(between * (missed / many - squares / within) / per_variance, 0.0))
-        for many in (between, float(chdtri(between, SURE)))
-    )
+    apart, noise = missed / per_variance, between * squares / within / per_variance
+    effects = math.sqrt(max(apart - noise, 0.0))
+    unseen = math.sqrt(max(apart * between / float(chdtri(between, SURE)) - noise, 0.0))
     words += f" Effects of arms with a standard deviation of up to {unseen:.2g} would not show."
-    return LackOfFit(holds, "pure error", F, p, words, effects, between, unseen)
+    return LackOfFit(holds, "pure error", F, p, words, effects, between, unseen, apart, noise)
 
 
 def repeated(X: Array, rewards: Array) -> LackOfFit | None:

@@ -197,6 +197,11 @@ class Log:
         count: int | None = self._rows.rows
         return count
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of its table, none if it is no table."""
+        return () if self._schema is None else tuple(self._rows.names)
+
     def chunks(self) -> Iterator[Chunk]:
         """Yield the rows in order, checked."""
         for piece in self._rows.pieces():

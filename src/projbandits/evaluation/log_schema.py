@@ -62,6 +62,24 @@ class Chunk(NamedTuple):
     time: NDArray[Any] | None = None
     complete: bool = True
 
+    def part(self, start: int, stop: int) -> Chunk:
+        """Return some of the rows."""
+        some, chances = slice(start, stop), self.chances
+        if chances is not None and len(chances) == len(self.reward):
+            chances = chances[some]
+        return self._replace(
+            first=self.first + start,
+            action=self.action[some],
+            reward=self.reward[some],
+            propensity=None if self.propensity is None else self.propensity[some],
+            chances=chances,
+            offered=None if self.offered is None else self.offered[some],
+            position=None if self.position is None else self.position[some],
+            context={name: values[some] for name, values in self.context.items()},
+            columns={name: values[some] for name, values in self.columns.items()},
+            time=None if self.time is None else self.time[some],
+        )
+
     @property
     def place(self) -> Ints:
         """The place of the chosen arm among those on offer."""

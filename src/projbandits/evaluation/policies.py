@@ -107,11 +107,15 @@ class Policy:
         return Chances.of(np.array(answers)[at] if n > 1 else np.array(answers), chunk)
 
     def _asked(self, arms: Array, context: Any, where: str) -> Array:
-        found = np.asarray(self.given(arms, context), dtype=np.float64)
+        answer = self.given(arms, context)
+        try:
+            found = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError):
+            found = np.asarray(np.nan)
         if found.shape != (len(arms),) or not abs(found.sum() - 1) <= SUM or found.min() < 0:
             raise ValueError(
                 f"policy must return {len(arms)} probabilities that are not negative and add up "
-                f"to one, {self.label} returned {short(found.tolist())} {where}"
+                f"to one, {self.label} returned {short(_listed(answer))} {where}"
             )
         return found
 
@@ -208,6 +212,10 @@ class ByColumn(Policy):
         if found.ndim == 1:
             return Chances(None, found)
         return Chances(found, found[np.arange(len(found)), chunk.place])
+
+
+def _listed(answer: Any) -> Any:
+    return answer.tolist() if isinstance(answer, np.ndarray) else answer
 
 
 def as_policy(policy: Any, names: Sequence[str], subspace: Subspace) -> Policy:

@@ -16,8 +16,6 @@ PIECES_AHEAD = 4
 """How many pieces wait for each worker: what is read of them is in memory."""
 BUNDLE = 4
 """How many pieces at most are sent together to another process."""
-TAPER = 4
-"""Which part of the pieces that are left is sent next."""
 
 Piece = TypeVar("Piece")
 Found = TypeVar("Found")
@@ -44,7 +42,7 @@ def spread(
         waiting: deque[tuple[int, Future[list[Found]]]] = deque()
         ahead = 0
         try:
-            for bundle in bundles(pieces, most):
+            for bundle in bundles(pieces, most, 2 * (os.cpu_count() or 1)):
                 waiting.append((len(bundle), executor.submit(_held, work, bundle)))
                 ahead += len(bundle)
                 while ahead >= PIECES_AHEAD * workers:
@@ -57,17 +55,26 @@ def spread(
                 future.cancel()
 
 
-def bundles(pieces: Iterable[Piece], most: int) -> Iterator[list[Piece]]:
-    """Yield pieces in bundles of at most this many; the last ones are small.
+def bundles(pieces: Iterable[Piece], most: int, share: int) -> Iterator[list[Piece]]:
+    """Yield pieces in bundles, the last ones small, so that workers end together.
 
-    A task on another machine takes some milliseconds to send, and workers should end together.
+    A task for another process takes some milliseconds to send.
+
+    Parameters
+    ----------
+    pieces : iterable
+        What is to be done, in order.
+    most : int
+        How many are in a bundle at most.
+    share : int
+        A bundle has one of this many parts of what is left: two for each worker.
     """
     rest, window = iter(pieces), deque[Piece]()
     while True:
-        window.extend(islice(rest, most * TAPER - len(window) if most > 1 else 1))
+        window.extend(islice(rest, most * share - len(window) if most > 1 else 1))
         if not window:
             return
-        yield [window.popleft() for _ in range(-(-len(window) // TAPER))]
+        yield [window.popleft() for _ in range(-(-len(window) // share))]
 
 
 def _held(work: Callable[[Piece], Found], bundle: list[Piece]) -> list[Found]:
