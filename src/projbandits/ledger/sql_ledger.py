@@ -129,7 +129,8 @@ class SqlLedger:
     def after_fork(self) -> None:
         """Forget what other threads may have been changing, in a forked child."""
         self._lock = threading.Lock()
-        self._recent: dict[int, Entry] = {}
+        # A plain dict would walk over all that it forgot before to find its first entry.
+        self._recent: OrderedDict[int, Entry] = OrderedDict()
         self.left: Head | None = None
         self.shared = False
         self._held: dict[str, Held] = {}
@@ -260,7 +261,7 @@ class SqlLedger:
         with self._lock:
             self._recent.update((entry.position, entry) for entry in written.entries)
             while len(self._recent) > RECENT_EVENTS:
-                del self._recent[next(iter(self._recent))]
+                self._recent.popitem(last=False)
 
     def _entries(self, first: int, last: int) -> list[Entry]:
         start, ahead = self._ahead
