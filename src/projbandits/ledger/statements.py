@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import importlib
 from collections import namedtuple
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import compress
 from typing import Any
 
@@ -186,10 +186,20 @@ def command(connection: sa.Connection, text: str) -> None:
     cursor.close()
 
 
-def unread(connection: sa.Connection) -> AbstractContextManager[Any]:
+@contextmanager
+def unread(connection: sa.Connection) -> Iterator[None]:
     """Send statements to a server without waiting for each; their errors come at the end."""
-    pipeline = getattr(_driver(connection), "pipeline", None)
-    return nullcontext() if pipeline is None else pipeline()
+    pipeline = getattr(_driver(connection), "pipeline", nullcontext)
+    failed = None
+    try:
+        with pipeline():
+            try:
+                yield
+            except BaseException as error:
+                failed = error  # the driver would log what goes wrong after it
+    finally:
+        if failed is not None:
+            raise failed
 
 
 def _dialect(connection: sa.Connection) -> sa.Dialect:
