@@ -258,8 +258,11 @@ class SqlLedger:
         self._arms.add(written.entries)
         if any(isinstance(outcome, Behind) for outcome in written.outcomes):
             self._seen = self._seen._replace(rows=-1)  # unknown
+        self._remember(written.entries)
+
+    def _remember(self, entries: Sequence[Entry]) -> None:
         with self._lock:
-            self._recent.update((entry.position, entry) for entry in written.entries)
+            self._recent.update((entry.position, entry) for entry in entries)
             while len(self._recent) > RECENT_EVENTS:
                 self._recent.popitem(last=False)
 
@@ -270,14 +273,18 @@ class SqlLedger:
         for p in range(max(first, start), min(last, start + len(ahead) - 1) + 1):
             found.setdefault(p, ahead[p - start])
         missing = [p for p in range(first, last + 1) if p not in found]
-        if len(missing) > FEW:
+        if missing:
             # More than was asked for: whoever goes through a ledger event by event comes next.
             end = max(missing[-1], min(missing[0] + EVENTS_AT_ONCE - 1, self._seen.last))
-            read = self._ask(partial(Reader.entries, first=missing[0], last=end))
-            self._ahead = missing[0], read
-            found |= {entry.position: entry for entry in read}
-        elif missing:
-            read = self._ask(partial(Reader.single, positions=missing))
+            later = range(missing[-1] + 1, end + 1)
+            with self._lock:
+                unknown = [*missing, *(p for p in later if p not in self._recent)]
+            if len(unknown) <= FEW:
+                read = self._ask(partial(Reader.single, positions=unknown))
+                self._remember(read)
+            else:
+                read = self._ask(partial(Reader.entries, first=missing[0], last=end))
+                self._ahead = missing[0], read
             found |= {entry.position: entry for entry in read}
         return [found[p] for p in range(first, last + 1)]
 
