@@ -2,6 +2,7 @@
 
 Every ask and every tell is durable when it returns. Optuna's ask and tell on SQLite is measured
 beside them, ten calls of each in turn, so that both meet the same disk and the same neighbours.
+What is on offer is drawn beforehand: only ask and tell are measured.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,10 +24,14 @@ from typing import Any
 import numpy as np
 
 import projbandits as pb
+from projbandits._checks import Array
 
 D, ITEMS, OFFERED = 20, 1000, 100
 U = pb.Subspace.coordinates(range(D // 2), d=D)
-CATALOGUE = np.random.default_rng(0).normal(size=(ITEMS, D))
+_rng = np.random.default_rng(0)
+CATALOGUE = _rng.normal(size=(ITEMS, D))
+OFFERS = [CATALOGUE[_rng.permutation(ITEMS)[:OFFERED]] for _ in range(1000)]
+"""Far more than a decider remembers, so that to it each of them is new."""
 
 
 def _decider(url: str, name: str = "films") -> pb.Decider:
@@ -36,10 +42,15 @@ def _decider(url: str, name: str = "films") -> pb.Decider:
     return decider
 
 
-def _pair(decider: pb.Decider, rng: np.random.Generator) -> None:
+def _pair(decider: pb.Decider, offers: Iterator[Array]) -> None:
     """Ask among 100 of 1,000 items, and tell."""
-    decision = decider.ask(CATALOGUE[rng.permutation(ITEMS)[:OFFERED]])
-    decider.tell(decision.id, float(rng.normal()))
+    decision = decider.ask(next(offers))
+    decider.tell(decision.id, float(decision.arm[0]))
+
+
+def _offers(start: int) -> Iterator[Array]:
+    """Return what one of several callers offers, without end."""
+    return cycle(OFFERS[start:] + OFFERS[:start])
 
 
 def _callers(decider: pb.Decider, callers: int, seconds: float) -> float:
@@ -47,9 +58,9 @@ def _callers(decider: pb.Decider, callers: int, seconds: float) -> float:
     until, counts = time.perf_counter() + seconds, [0] * callers
 
     def run(i: int) -> None:
-        rng = np.random.default_rng(i)
+        offers = _offers(i * len(OFFERS) // callers)
         while time.perf_counter() < until:
-            _pair(decider, rng)
+            _pair(decider, offers)
             counts[i] += 1
 
     threads = [threading.Thread(target=run, args=(i,)) for i in range(callers)]
@@ -81,11 +92,11 @@ def against_optuna(rounds: int = 100, seconds: float = 4.0) -> None:
     """Print ask + tell on SQLite for one caller and for 64, beside Optuna's."""
     with _folder() as folder:
         theirs, decider = _optuna(folder), _decider(f"sqlite:///{folder}/films.db")
-        rng = np.random.default_rng(0)
+        offers = _offers(0)
         times: dict[str, list[float]] = {"theirs": [], "ours": []}
         calls: dict[str, Callable[[], None]] = {
             "theirs": theirs,
-            "ours": lambda: _pair(decider, rng),
+            "ours": lambda: _pair(decider, offers),
         }
         for name in [name for _ in range(rounds // 10) for name in calls for _ in range(10)]:
             start = time.perf_counter()
@@ -190,9 +201,9 @@ def _fill(decider: pb.Decider, decisions: int) -> None:
     """Make decisions from many threads, so that they share flushes."""
 
     def run(i: int) -> None:
-        rng = np.random.default_rng(i)
+        offers = _offers(i * len(OFFERS) // 50)
         for _ in range(decisions // 50):
-            _pair(decider, rng)
+            _pair(decider, offers)
 
     threads = [threading.Thread(target=run, args=(i,)) for i in range(50)]
     for thread in threads:

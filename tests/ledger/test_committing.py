@@ -60,6 +60,18 @@ def test_more_work_is_awaited_as_long_as_it_keeps_coming(monkeypatch: pytest.Mon
     assert sizes == [4]
 
 
+def test_nobody_is_awaited_who_has_not_called_lately(monkeypatch: pytest.MonkeyPatch) -> None:
+    committer: Committer[int, int] = Committer(lambda numbers: numbers, pauses=10)
+    committer._alone = False
+    assert committer.submit(0) == 0
+    pauses = list[float]()
+    monkeypatch.setattr("projbandits.ledger.committing.time.sleep", pauses.append)
+    for number in range(5):
+        committer._alone = False  # or it would commit by itself
+        assert committer.submit(number) == number
+    assert pauses == []
+
+
 def test_when_the_commit_fails_every_caller_is_told_and_the_next_one_works() -> None:
     broken = [True]
 

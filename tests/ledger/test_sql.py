@@ -192,6 +192,38 @@ def test_an_interrupt_stays_one_when_the_driver_is_surprised(url: str) -> None:
     database.close()
 
 
+def test_an_error_within_a_transaction_stays_the_same_and_is_not_logged(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = SqlStore(url)
+
+    def fail() -> None:
+        with store.database.appending() as connection:
+            driver: Any = connection.connection.dbapi_connection
+            driver.close()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert caplog.records == []
+    assert store.names() == []
+    store.close()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 71, 130])
+def test_rows_are_added_in_any_number(url: str, size: int) -> None:
+    store = SqlStore(url)
+    ledger = store.create("films", OPENED)
+    ledger.append([Offered(0, ARMS)])
+    ledger.append([decided(str(i), meta="5" if i % 3 else None) for i in range(size)], 3)
+    ledger.append([Told(str(i), 1.0, float(i)) for i in range(size)])
+    opened = SqlStore(url).open("films")
+    held = [held for some in opened.decisions() for held in some]
+    assert [(h.decision.id, h.reward) for h in held] == [(str(i), float(i)) for i in range(size)]
+    assert [h.decision.meta for h in held] == ["5" if i % 3 else None for i in range(size)]
+    store.close()
+
+
 def test_an_older_copy_under_a_running_process_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "films.db"
     ledger = filled(f"sqlite:///{path}")

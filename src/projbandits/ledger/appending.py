@@ -12,12 +12,15 @@ from projbandits._checks import Array
 from projbandits.ledger import columns
 from projbandits.ledger.codec import EVENT_KINDS
 from projbandits.ledger.connecting import damaged
-from projbandits.ledger.happened import Decided, Described, Event, Learnt, Offered, Outcome
+from projbandits.ledger.happened import OUTCOMES, Decided, Described, Event, Learnt, Offered
 from projbandits.ledger.protocol import Behind, Entry, Exists, Held, admits, same_history, settled
 from projbandits.ledger.reading import Reader
 from projbandits.ledger.schema import MOST_EVENTS, ledgers, place
 from projbandits.ledger.schema import events as table
 from projbandits.ledger.statements import Fetch, Insert, Statement
+
+ABOUT_DECISIONS = (Decided, *OUTCOMES)
+KEYED = (Learnt, Described)
 
 
 class Head(NamedTuple):
@@ -126,7 +129,9 @@ def is_there(connection: sa.Connection, number: int, written: Written) -> bool:
     if not written.rows:
         return False
     rows = WRITTEN.rows(connection, {"place": place(number, written.head.last)})
-    return [tuple(row) for row in rows] == [(written.head.digest, written.rows[-1]["time"])]
+    return [tuple(row) for row in rows] == [
+        (written.head.digest, written.rows[-1][columns.AT_TIME])
+    ]
 
 
 class Preparation:
@@ -177,7 +182,7 @@ class Preparation:
     def _add(self, event: Event) -> None:
         about = arm = first = label = held = None
         last, digest, size = self.head
-        if isinstance(event, Decided | Outcome):
+        if isinstance(event, ABOUT_DECISIONS):
             held = self.held.get(event.id)
             if not admits(event, held):
                 return
@@ -187,7 +192,7 @@ class Preparation:
                 about, arm, first = self.reader.start + held.position, held.arm, held.place
                 label = held.decision.label
                 held = settled(held, last + 1, event)
-        elif isinstance(event, Learnt | Described):
+        elif isinstance(event, KEYED):
             found = self.keyed.get((EVENT_KINDS[type(event)], event.key))
             if isinstance(event, Learnt) and isinstance(found, Learnt):
                 same_history(event, found)
@@ -198,13 +203,12 @@ class Preparation:
                 raise Behind
             if not len(event.vectors):
                 return
-        row = columns.encode(event, about)
-        row["place"] = self.reader.start + last + 1
-        row["digest"] = digest = columns.digest(list(row.values()), digest)
+        row = columns.encode(event, self.reader.start + last + 1, about)
+        digest = columns.sealed(row, digest)
         # Nothing is changed before this: it may be refused until here.
-        if isinstance(event, Decided | Outcome) and held is not None:
+        if isinstance(event, ABOUT_DECISIONS) and held is not None:
             self.held[event.id] = held
-        elif isinstance(event, Learnt | Described):
+        elif isinstance(event, KEYED):
             self.keyed[EVENT_KINDS[type(event)], event.key] = event
         elif isinstance(event, Offered):
             self.new |= dict(enumerate(event.vectors, size))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -54,7 +56,7 @@ class Catalogue:
         self._labels: list[str | None] = []
         # Fixed odd numbers, so that equal bits have equal hashes in every process.
         state = np.random.Philox(key=d, counter=[0, 0, 0, 0])
-        self._factors = state.random_raw(2 * d).astype(np.uint64).reshape(2, d) | np.uint64(1)
+        self._factors = state.random_raw(d).astype(np.uint64) | np.uint64(1)
 
     @property
     def vectors(self) -> Array:
@@ -102,14 +104,15 @@ class Catalogue:
         """
         vectors = np.ascontiguousarray(vectors)
         hashes = self._hashes(vectors, labels)
+        if labels is None and not self._labels and len(hashes) > 1:
+            # Where nothing is new, all rows are found and compared at once.
+            with suppress(KeyError):
+                numbers = np.array(itemgetter(*hashes)(self._found))
+                if self._room.take(numbers, axis=0).tobytes() == vectors.tobytes():
+                    return compact(numbers), None
         get = self._found.get
         numbers = np.fromiter(map(get, hashes, repeat(-1)), np.int64, len(hashes))
         here = numbers >= 0
-        if labels is None and not self._labels and here.all():
-            # Where nothing is new, all bits are compared at once.
-            same = self._room.take(numbers, axis=0).tobytes() == vectors.tobytes()
-            if same:
-                return compact(numbers), None
         if here.any():
             found = self._room[numbers[here]].view(np.uint64)
             here[here] = (found == vectors.view(np.uint64)[here]).all(axis=1)
@@ -168,9 +171,7 @@ class Catalogue:
         # Mixed before they are multiplied: round numbers have bits in their upper half only.
         mixed = bits >> np.uint64(29)
         mixed ^= bits
-        mixed *= self._factors[0]
-        mixed ^= mixed >> np.uint64(32)
-        found: list[int] = np.einsum("ij,j->i", mixed, self._factors[1]).tolist()
+        found: list[int] = np.einsum("ij,j->i", mixed, self._factors).tolist()
         if labels is None:
             return found
         return [

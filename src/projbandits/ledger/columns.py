@@ -16,6 +16,7 @@ import numpy as np
 from projbandits._checks import Array
 from projbandits.ledger import codec
 from projbandits.ledger.happened import (
+    OUTCOMES,
     Amended,
     Decided,
     Described,
@@ -34,53 +35,75 @@ AMENDED, WITHDRAWN = codec.EVENT_KINDS[Amended], codec.EVENT_KINDS[Withdrawn]
 CONTENT = tuple(column.name for column in events.columns if column.name != "digest")
 """What a digest covers, in this order."""
 
-Row = dict[str, Any]
+AT_TIME, AT_ABOUT, AT_REWARD, AT_HASH, AT_KIND, AT_ID, AT_WHY, AT_BODY = (
+    CONTENT.index(name) for name in ("time", "about", "reward", "hash", "kind", "id", "why", "body")
+)
+AT_DIGEST = [column.name for column in events.columns].index("digest")
+
+Row = list[Any]
+"""What the columns hold, in the order of the table."""
 
 
-def encode(event: Event, about: int | None = None) -> Row:
-    """Return the columns of an event, apart from its place and its digest.
+def encode(event: Event, place: int, about: int | None = None) -> Row:
+    """Return the columns of an event, in the order of `CONTENT`.
 
     Parameters
     ----------
     event : Event
         What happened.
+    place : int
+        Where it stands.
     about : int, optional
         The place of the decision that an outcome belongs to.
     """
-    row: Row = dict.fromkeys(CONTENT)
-    row["kind"] = codec.EVENT_KINDS[type(event)]
+    kind = codec.EVENT_KINDS[type(event)]
     if isinstance(event, Decided):
-        row["id"], row["hash"] = _text("id", event.id), hashed(event.id)
-        row["time"] = float(event.time)
-        row["step"] = int(event.step)
-        row["known"] = int(event.known)
-        row["session"] = int(event.session)
-        row["draw"] = int(event.draw)
-        row["chosen"] = None if event.index is None else int(event.index)
-        row["propensity"] = _number(event.propensity)
-        row["estimate"] = _number(event.estimate)
-        row["error"] = _number(event.standard_error)
-        row["offer"] = None if event.rows is None else pack(event.rows)
-        row["taken"] = pack(event.taken) if event.taken else None
-        row["arm"] = None if event.arm is None else np.asarray(event.arm, "<f8").tobytes()
-        row["arms"] = _text("arms", event.arms)
-        row["label"] = _text("label", event.label)
-        row["meta"] = _text("meta", event.meta)
-        context = _text("context", event.context)
-        row["body"] = None if context is None else context.encode()
-    elif isinstance(event, Told | Amended | Withdrawn):
-        row["about"] = about
-        row["time"] = float(event.time)
+        context, index = _text("context", event.context), event.index
+        return [
+            place,
+            float(event.time),
+            None,
+            None,
+            int(event.step),
+            int(event.known),
+            int(event.session),
+            int(event.draw),
+            _number(event.propensity),
+            _number(event.estimate),
+            _number(event.standard_error),
+            hashed(event.id),
+            None if index is None else int(index),
+            kind,
+            _text("id", event.id),
+            None if event.rows is None else pack(event.rows),
+            pack(event.taken) if event.taken else None,
+            None if event.arm is None else np.asarray(event.arm, "<f8").tobytes(),
+            _text("arms", event.arms),
+            _text("label", event.label),
+            _text("meta", event.meta),
+            None,
+            None if context is None else context.encode(),
+        ]
+    row: Row = [None] * len(CONTENT)
+    row[0], row[AT_KIND] = place, kind
+    if isinstance(event, OUTCOMES):
+        row[AT_TIME], row[AT_ABOUT] = float(event.time), about
         if not isinstance(event, Withdrawn):
-            row["reward"] = _number(event.reward)
+            row[AT_REWARD] = _number(event.reward)
         if not isinstance(event, Amended):
-            row["why"] = _text("why", event.why)
-    else:
-        if isinstance(event, Described | Learnt):
-            row["id"], row["hash"] = _text("id", event.key), hashed(event.key)
-        row["time"] = getattr(event, "time", None)
-        row["body"] = codec.encode(event).body
+            row[AT_WHY] = _text("why", event.why)
+        return row
+    if isinstance(event, Described | Learnt):
+        row[AT_HASH], row[AT_ID] = hashed(event.key), _text("id", event.key)
+    row[AT_TIME] = getattr(event, "time", None)
+    row[AT_BODY] = codec.encode(event).body
     return row
+
+
+def sealed(content: Row, before: int) -> int:
+    """Put its digest among the columns of an event, and return it."""
+    content.insert(AT_DIGEST, digest(content, before))
+    return int(content[AT_DIGEST])
 
 
 def decode(content: Sequence[Any], id: str | None = None, rows: Rows | None = None) -> Event:

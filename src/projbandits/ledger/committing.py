@@ -50,7 +50,7 @@ class Committer(Generic[Work, Outcome]):
         If it raises instead, every caller gets that error.
     pauses : int
         How often more work is awaited, `WAIT_FOR_MORE` seconds each time, as long as it keeps
-        coming.
+        coming and not all are back who have been here lately.
 
     Examples
     --------
@@ -117,7 +117,8 @@ class Committer(Generic[Work, Outcome]):
                 thread.start()
                 self._thread = thread
 
-    def _run(self, batch: list[_Waiting]) -> None:
+    def _run(self, batch: list[_Waiting]) -> int:
+        """Commit for all of them; return how many may come next: they, and who waits already."""
         works = [work for waiting in batch for work in waiting.works]
         outcomes: Sequence[Any]
         try:
@@ -125,18 +126,21 @@ class Committer(Generic[Work, Outcome]):
                 outcomes = self._commit(works)
         except BaseException as error:  # a caller must never wait for a thread that died
             outcomes = [_same(error) for _ in works]
-        self._alone = len(batch) == 1 and self._queue.empty()
+        others = self._queue.qsize()
+        self._alone = len(batch) == 1 and others == 0
         start = 0
         for waiting in batch:
             end = start + len(waiting.works)
             waiting.outcomes, start = outcomes[start:end], end
             waiting.done.release()
+        return len(batch) + others
 
 
 def _serve(queue: SimpleQueue[_Waiting | None], run: weakref.WeakMethod[Any], pauses: int) -> None:
+    expected = MOST_TOGETHER
     while True:
         batch = [queue.get()]
-        _await_others(queue, pauses)
+        _await_others(queue, pauses, expected - 1)
         while len(batch) < MOST_TOGETHER and batch[-1] is not None:
             try:
                 batch.append(queue.get_nowait())
@@ -144,7 +148,7 @@ def _serve(queue: SimpleQueue[_Waiting | None], run: weakref.WeakMethod[Any], pa
                 break
         method = run()
         if method is not None and (work := [waiting for waiting in batch if waiting is not None]):
-            method(work)
+            expected = method(work)
         del method
         if batch[-1] is None:
             return
@@ -158,10 +162,12 @@ def _same(error: BaseException) -> BaseException:
     return same
 
 
-def _await_others(queue: SimpleQueue[Any], pauses: int) -> None:
-    """Wait as long as more work keeps coming, this often at most."""
+def _await_others(queue: SimpleQueue[Any], pauses: int, expected: int) -> None:
+    """Wait as long as more work keeps coming, this often at most, until all of it is there."""
     before = -1
     for _ in range(pauses):
-        if before == (before := queue.qsize()):
+        there = queue.qsize()
+        if there == before or there >= expected:
             return
+        before = there
         time.sleep(WAIT_FOR_MORE)

@@ -42,19 +42,19 @@ def pack(numbers: npt.ArrayLike) -> bytes:
     >>> len(pack(range(10_000)))
     4
     """
-    values = np.asarray(numbers, dtype=np.int64)
+    values = np.asarray(numbers)
     n = len(values)
     if n == 0:
         return b""
-    gaps = np.diff(values)
-    rising = n > 1 and int(gaps.min()) > 0
-    kept = gaps - 1 if rising else values
+    rising = n > 1 and bool((values[1:] > values[:-1]).all())
+    kept = values[1:] - values[:-1] - 1 if rising else values
     width = int(kept.max()).bit_length()
     head = bytes([width | RISING * rising]) + _count(n)
     if rising:
         head += _count(int(values[0]))
-    bits = np.unpackbits(kept.astype(WORD).view(np.uint8).reshape(-1, SIZE), axis=1)
-    return head + np.packbits(bits[:, 8 * SIZE - width :]).tobytes()
+    word, size = (">u2", 2) if width <= 16 else (WORD, SIZE)
+    bits = np.unpackbits(kept.astype(word).view(np.uint8).reshape(-1, size), axis=1)
+    return head + np.packbits(bits[:, 8 * size - width :]).tobytes()
 
 
 def unpack(packed: bytes) -> Rows:

@@ -279,11 +279,12 @@ def admits(event: Event, held: Held | None) -> bool:
 
 def settled(held: Held, position: int, event: Outcome) -> Held:
     """Return what became of a decision with one more event about it."""
+    decided, decision, arm, _, _, place, _ = held
     if isinstance(event, Withdrawn):
-        return held._replace(reward=None, time=event.time, why=event.why)
-    place = position if held.place is None else held.place
+        return Held(decided, decision, arm, None, event.time, place, event.why)
+    place = position if place is None else place
     why = event.why if isinstance(event, Told) else None
-    return held._replace(reward=event.reward, time=event.time, place=place, why=why)
+    return Held(decided, decision, arm, event.reward, event.time, place, why)
 
 
 def same_history(event: Learnt, other: Learnt) -> bool:

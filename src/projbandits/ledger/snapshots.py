@@ -35,8 +35,8 @@ def write_snapshot(connection: sa.Connection, ledger: int, snapshot: Snapshot) -
     DROP.run(connection, [{"whose": ledger, "dropped": each} for each in sorted(dropped)])
     if snapshot.position in too_many(sorted({snapshot.position, *positions}, reverse=True)):
         return
-    kept = {"position": snapshot.position, "digest": _digest(snapshot.body), "body": snapshot.body}
-    KEEP.run(connection, [{"ledger": ledger, **kept}])
+    kept = [snapshot.position, ledger, _digest(snapshot.body), snapshot.body]
+    KEEP.run(connection, [kept])
 
 
 def find_snapshot(connection: sa.Connection, ledger: int, upto: int | None) -> Snapshot | None:

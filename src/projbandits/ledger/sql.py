@@ -15,17 +15,16 @@ from projbandits.ledger import appending, columns, schema
 from projbandits.ledger.appending import Head, Preparation, Written
 from projbandits.ledger.committing import Committer
 from projbandits.ledger.connecting import Database, damaged
-from projbandits.ledger.happened import Decided, Described, Learnt, Opened, Outcome
+from projbandits.ledger.happened import OUTCOMES, Decided, Described, Learnt, Opened
 from projbandits.ledger.protocol import Conflict, Unknown
 from projbandits.ledger.reading import Reader
 from projbandits.ledger.snapshots import write_snapshot
 from projbandits.ledger.sql_ledger import SqlLedger, Work, decided, no_arms
 
 PAUSES = 10
-"""How often a transaction on SQLite waits for more work while it keeps coming.
+"""How often a transaction waits for more work while it keeps coming.
 
-Its threads then run undisturbed, and share far fewer transactions. A server does its part in
-processes of its own, which had better begin at once.
+The threads that bring it then run undisturbed, and share far fewer transactions.
 """
 
 GLANCE = 0.3
@@ -66,8 +65,7 @@ class SqlStore:
         self.database = Database(url)
         schema.prepare(self.database)
         self._glance()
-        pauses = PAUSES if self.database.sqlite else 0
-        self._committer: Committer[Work, Any] = Committer(self._commit, pauses)
+        self._committer: Committer[Work, Any] = Committer(self._commit, PAUSES)
         self.flushes = 0  # transactions of this process
 
     def names(self) -> list[str]:
@@ -80,7 +78,6 @@ class SqlStore:
 
     def create(self, name: str, opened: Opened) -> SqlLedger:
         """Make a new ledger; raise Conflict if there is one of this name."""
-        row = columns.encode(opened)
         with self.database.writing() as connection:
             schema.lock(connection)
             if self._number(connection, name) is not None:
@@ -90,10 +87,10 @@ class SqlStore:
             made = {"name": name, "last": 1, "digest": 0, "rows": 0}
             connection.execute(schema.ledgers.insert().values(made))
             number = int(self._number(connection, name) or 0)
-            row["place"] = schema.place(number, 1)
-            row["digest"] = columns.digest(list(row.values()), 0)
-            connection.execute(schema.events.insert().values(row))
-            appending.move(connection, number, Head(1, row["digest"], 0))
+            row = columns.encode(opened, schema.place(number, 1))
+            digest = columns.sealed(row, 0)
+            appending.INSERT.run(connection, [row])
+            appending.move(connection, number, Head(1, digest, 0))
         return self.open(name)
 
     def open(self, name: str) -> SqlLedger:
@@ -199,7 +196,7 @@ class _Turn:
         ids, self._keys = set[str](), set[str]()
         for work in self._works:
             for event in work.events:
-                if isinstance(event, Outcome) or (isinstance(event, Decided) and not work.fresh):
+                if isinstance(event, OUTCOMES) or (isinstance(event, Decided) and not work.fresh):
                     ids.add(event.id)
                 elif isinstance(event, Learnt | Described):
                     self._keys.add(event.key)

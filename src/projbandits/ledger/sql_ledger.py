@@ -129,7 +129,8 @@ class SqlLedger:
     def after_fork(self) -> None:
         """Forget what other threads may have been changing, in a forked child."""
         self._lock = threading.Lock()
-        self._recent: dict[int, Entry] = {}
+        # A plain dict would walk over all that it forgot before to find its first entry.
+        self._recent: OrderedDict[int, Entry] = OrderedDict()
         self.left: Head | None = None
         self.shared = False
         self._held: dict[str, Held] = {}
@@ -257,10 +258,13 @@ class SqlLedger:
         self._arms.add(written.entries)
         if any(isinstance(outcome, Behind) for outcome in written.outcomes):
             self._seen = self._seen._replace(rows=-1)  # unknown
+        self._remember(written.entries)
+
+    def _remember(self, entries: Sequence[Entry]) -> None:
         with self._lock:
-            self._recent.update((entry.position, entry) for entry in written.entries)
+            self._recent.update((entry.position, entry) for entry in entries)
             while len(self._recent) > RECENT_EVENTS:
-                del self._recent[next(iter(self._recent))]
+                self._recent.popitem(last=False)
 
     def _entries(self, first: int, last: int) -> list[Entry]:
         start, ahead = self._ahead
@@ -269,14 +273,18 @@ class SqlLedger:
         for p in range(max(first, start), min(last, start + len(ahead) - 1) + 1):
             found.setdefault(p, ahead[p - start])
         missing = [p for p in range(first, last + 1) if p not in found]
-        if len(missing) > FEW:
+        if missing:
             # More than was asked for: whoever goes through a ledger event by event comes next.
             end = max(missing[-1], min(missing[0] + EVENTS_AT_ONCE - 1, self._seen.last))
-            read = self._ask(partial(Reader.entries, first=missing[0], last=end))
-            self._ahead = missing[0], read
-            found |= {entry.position: entry for entry in read}
-        elif missing:
-            read = self._ask(partial(Reader.single, positions=missing))
+            later = range(missing[-1] + 1, end + 1)
+            with self._lock:
+                unknown = [*missing, *(p for p in later if p not in self._recent)]
+            if len(unknown) <= FEW:
+                read = self._ask(partial(Reader.single, positions=unknown))
+                self._remember(read)
+            else:
+                read = self._ask(partial(Reader.entries, first=missing[0], last=end))
+                self._ahead = missing[0], read
             found |= {entry.position: entry for entry in read}
         return [found[p] for p in range(first, last + 1)]
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib
 from collections import namedtuple
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from itertools import compress
 from typing import Any
 
 import sqlalchemy as sa
@@ -144,36 +145,40 @@ class Insert:
 
     def __init__(self, table: sa.Table) -> None:
         self._table = table
-        self._names = [column.name for column in table.columns]  # as a statement has them
-        self._sized: dict[tuple[tuple[str, ...], int], Statement] = {}
+        self._names = [column.name for column in table.columns]
+        self._made: dict[tuple[str, tuple[bool, ...], int], str] = {}
 
-    def run(self, connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add rows."""
-        alike: dict[tuple[str, ...], list[list[Any]]] = {}
+    def run(self, connection: sa.Connection, rows: Sequence[Sequence[Any]]) -> None:
+        """Add rows, each with a value for every column, in the order of the table."""
+        alike: dict[tuple[bool, ...], list[list[Any]]] = {}
         for row in rows:
-            names = tuple([name for name in self._names if row[name] is not None])
-            alike.setdefault(names, []).append([row[name] for name in names])
-        sizes = (1,) if connection.dialect.name == "sqlite" else ROWS
+            there = tuple([value is not None for value in row])
+            alike.setdefault(there, []).append([value for value in row if value is not None])
         cursor = _cursor(connection)
         try:
-            for names, some in alike.items():
+            for there, some in alike.items():
+                if connection.dialect.name == "sqlite":
+                    cursor.executemany(self._text(connection, there, 1), some)
+                    continue
                 start = 0
                 while start < len(some):
-                    size = next(size for size in sizes if size <= len(some) - start)
+                    size = next(size for size in ROWS if size <= len(some) - start)
                     values = [value for row in some[start : start + size] for value in row]
-                    cursor.execute(self._text(connection, names, size), values)
+                    cursor.execute(self._text(connection, there, size), values)
                     start += size
         finally:
             cursor.close()
 
-    def _text(self, connection: sa.Connection, names: tuple[str, ...], size: int) -> str:
-        found = self._sized.get((names, size))
-        if found is None:
+    def _text(self, connection: sa.Connection, there: tuple[bool, ...], size: int) -> str:
+        key = connection.dialect.name, there, size
+        if key not in self._made:
+            names = list(compress(self._names, there))
             rows: list[dict[str, Any]] = [
                 {name: sa.bindparam(f"{name}_{i}") for name in names} for i in range(size)
             ]
-            found = self._sized[names, size] = Statement(self._table.insert().values(rows))
-        return found._for(connection)[0]
+            compiled = self._table.insert().values(rows).compile(dialect=_dialect(connection))
+            self._made[key] = str(compiled)
+        return self._made[key]
 
 
 def command(connection: sa.Connection, text: str) -> None:
@@ -183,10 +188,20 @@ def command(connection: sa.Connection, text: str) -> None:
     cursor.close()
 
 
-def unread(connection: sa.Connection) -> AbstractContextManager[Any]:
+@contextmanager
+def unread(connection: sa.Connection) -> Iterator[None]:
     """Send statements to a server without waiting for each; their errors come at the end."""
-    pipeline = getattr(_driver(connection), "pipeline", None)
-    return nullcontext() if pipeline is None else pipeline()
+    pipeline = getattr(_driver(connection), "pipeline", nullcontext)
+    failed = None
+    try:
+        with pipeline():
+            try:
+                yield
+            except BaseException as error:
+                failed = error  # the driver would log what goes wrong after it
+    finally:
+        if failed is not None:
+            raise failed
 
 
 def _dialect(connection: sa.Connection) -> sa.Dialect:
