@@ -12,7 +12,7 @@ import numpy as np
 
 from projbandits._checks import Array, did_you_mean, real, real_array, short
 from projbandits._columns import TOGETHER, Column, Columns
-from projbandits._tables import MISSING
+from projbandits._tables import is_missing
 
 CONSTANT_WITHIN = 1e-10
 """A spread below this share of a column's size may be round-off: the column is constant."""
@@ -206,7 +206,7 @@ class Categorical:
 
     def _place(self, value: Any) -> int:
         plain = value.item() if isinstance(value, np.generic) else value
-        if type(plain).__name__ in MISSING:  # some cannot be compared
+        if is_missing(plain):
             return -1
         return self.levels.index(plain) if plain in self.levels else -1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,12 @@ from numpy.typing import NDArray
 
 MISSING = ("NoneType", "NAType", "NaTType")
 """The types of the values that mark missing entries in tables."""
+
+
+def is_missing(entry: Any) -> bool:
+    """Tell whether an entry marks what is missing; some such cannot be compared."""
+    nan = isinstance(entry, float) and math.isnan(entry)
+    return nan or type(entry).__name__ in MISSING
 
 
 def is_table(value: Any) -> bool:

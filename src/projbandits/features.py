@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import math
 import sys
 import warnings
 from collections import Counter
@@ -28,7 +27,7 @@ from projbandits._encodings import (
     fit_numbers,
     read_encoding,
 )
-from projbandits._tables import MISSING
+from projbandits._tables import is_missing
 from projbandits.subspace import Subspace
 
 if TYPE_CHECKING:
@@ -552,7 +551,7 @@ _FIELDS: dict[str, type] = {
 def _kind(entries: Column) -> str:
     """Return what a column is that nobody declared: words are categories."""
     if entries.dtype.kind == "O":
-        there = (e for e in entries if type(e).__name__ not in MISSING and not _is_nan(e))
+        there = (entry for entry in entries if not is_missing(entry))
         return "categorical" if isinstance(next(there, None), str) else "numeric"
     return "categorical" if entries.dtype.kind in "US" else "numeric"
 
@@ -560,10 +559,6 @@ def _kind(entries: Column) -> str:
 def _is_vector(value: Any) -> bool:
     """Tell whether a value is a vector of numbers, and not a column of vectors."""
     return np.ndim(value) == 1 and all(np.ndim(entry) == 0 for entry in value)
-
-
-def _is_nan(entry: Any) -> bool:
-    return isinstance(entry, float) and math.isnan(entry)
 
 
 def _check_some(columns: Columns) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from projbandits._checks import Array, short
 from projbandits._columns import Columns
 from projbandits._encodings import Embedding
-from projbandits._tables import MISSING
+from projbandits._tables import is_missing
 from projbandits.features import Features
 
 
@@ -48,7 +48,7 @@ def around(features: Features | None, items: Any, context: Any) -> str | None:
     for name in features.context:
         entries = columns.values(name).tolist() if name in columns.names else []
         same = np.array_equal if name in vectors else operator.eq
-        gaps = any(type(entry).__name__ in MISSING for entry in entries)  # some do not compare
+        gaps = any(is_missing(entry) for entry in entries)
         if entries and not gaps and all(same(entry, entries[0]) for entry in entries):
             found[name] = entries[0]
     return _as_json(found, vectors) if found else None
@@ -61,6 +61,8 @@ def _as_json(given: Any, vectors: Collection[str] = ()) -> str:
             f"context must be one dict of values by their columns' names, got {short(given)}"
         )
     plain = {name: getattr(value, "tolist", lambda v=value: v)() for name, value in given.items()}
+    # JSON has no word for nan.
+    plain = {name: None if is_missing(value) else value for name, value in plain.items()}
     for name, value in plain.items():
         if isinstance(value, list | tuple | dict) and name not in vectors:
             raise TypeError(
