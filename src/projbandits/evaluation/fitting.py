@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.linalg.lapack import dgeqrf
+from scipy.linalg.lapack import dtpqrt
 
 from projbandits._checks import Array
 from projbandits.evaluation.log_pieces import Piece
@@ -26,8 +26,10 @@ from projbandits.subspace import Subspace
 if TYPE_CHECKING:
     import pandas as pd
 
-BLOCK_ROWS = 4096
+BLOCK_ROWS = 2048
 """How many rows are folded into a factor at a time; they stay in the cache."""
+PANEL = 4
+"""How many columns are eliminated at a time; the others follow by products of matrices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +75,17 @@ class Fit:
 def fold(factor: Array, columns: Sequence[Array]) -> Array:
     """Return the factor of what a factor stands for and of more rows, given column by column."""
     width, n = len(columns), len(columns[0])
+    total = np.array(factor, order="F")
+    rows = np.empty((min(n, BLOCK_ROWS), width), order="F")
     for start in range(0, n, BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, n)
-        rows = np.empty((width + stop - start, width), order="F")
-        rows[:width] = factor
         for j, column in enumerate(columns):
-            rows[width:, j] = column[start:stop]
-        qr, _, _, _ = dgeqrf(rows, overwrite_a=True)
-        factor = np.triu(qr[:width])
-    return factor
+            rows[: stop - start, j] = column[start:stop]
+        # What is below the diagonal is neither read nor written.
+        total, *_ = dtpqrt(
+            0, min(PANEL, width), total, rows[: stop - start], overwrite_a=True, overwrite_b=True
+        )
+    return total
 
 
 def merged(factors: Iterable[Array], d: int) -> Array:
