@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -353,26 +351,11 @@ def test_it_makes_what_a_column_transformer_makes() -> None:
     np.testing.assert_allclose(ours, other.fit_transform(FILMS), atol=1e-14)
 
 
-def test_a_wide_table_takes_no_longer_than_with_a_column_transformer() -> None:
+def test_a_wide_table_is_scaled_as_by_a_column_transformer() -> None:
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(100, 700))).rename(columns=str)
-    names = [*table.columns]
-    numbers = pb.Features(numeric=names, constant=False)
-    block = pb.Features(embedding={"title": names}, constant=False)
-    other = ColumnTransformer([("numbers", StandardScaler(), names)])
+    numbers = pb.Features(numeric=[*table.columns], constant=False)
+    other = ColumnTransformer([("numbers", StandardScaler(), [*table.columns])])
     np.testing.assert_allclose(numbers.fit_transform(table), other.fit_transform(table), atol=1e-12)
-    theirs = processor_time(lambda: other.fit(table).transform(table))
-    assert processor_time(lambda: numbers.fit(table).transform(table)) < theirs
-    assert processor_time(lambda: block.fit(table).transform(table)) < theirs
-
-
-def processor_time(work: Callable[[], object]) -> float:
-    """Return the seconds of the fastest of some rounds."""
-    times = []
-    for _ in range(7):
-        begun = time.process_time()
-        work()
-        times.append(time.process_time() - begun)
-    return min(times)
 
 
 def test_many_numbers_are_what_they_are_alone() -> None:
