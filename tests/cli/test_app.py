@@ -1,5 +1,6 @@
 """The command itself: help, faults, Ctrl-C, and a reader who has seen enough."""
 
+import runpy
 import signal
 import subprocess
 import sys
@@ -23,6 +24,16 @@ def test_help_and_version() -> None:
     wrong = call("comparr")
     assert wrong.exit_code == 2
     assert "Did you mean 'compare'" in wrong.stderr
+
+
+def test_python_runs_the_package_as_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["projbandits", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("projbandits", run_name="__main__")
+    assert not ended.value.code
+    assert capsys.readouterr().out == f"projbandits {pb.__version__}\n"
 
 
 def test_faults_of_the_program_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
