@@ -140,6 +140,9 @@ def growth(out: Path) -> None:
         sizes["threads, UE, compiled"] = [
             (n, simulated(A, pb.UE(), 200, 10_000, "compiled", threads=n) / 200) for n in (1, 2)
         ]
+        sizes["threads, GENTRY, events"] = [
+            (n, simulated(A, pb.GENTRY(), 2000, 10_000, "events", threads=n) / 2000) for n in (1, 2)
+        ]
     kinds = list(dict.fromkeys(name.split(",")[0] for name in sizes))
     size_of_page: dict[str, Any] = {"figsize": (2.4 * len(kinds), 3), "layout": "constrained"}
     figure, axes = plt.subplots(1, len(kinds), **size_of_page, dpi=150, sharey=True)
