@@ -105,9 +105,11 @@ class Among:
     --------
     >>> import sqlalchemy as sa
     >>> from projbandits.ledger.statements import Among
-    >>> some = sa.values(sa.column("n", sa.Integer), name="some").data([(1,), (2,), (3,)])
+    >>> films = sa.Table("films", sa.MetaData(), sa.Column("n", sa.Integer))
     >>> with sa.create_engine("sqlite://").connect() as connection:
-    ...     Among(sa.select(some.c.n), some.c.n).sent(connection, [3, 1])()
+    ...     films.create(connection)
+    ...     _ = connection.execute(films.insert(), [{"n": 1}, {"n": 2}, {"n": 3}])
+    ...     Among(sa.select(films.c.n), films.c.n).sent(connection, [3, 1])()
     [Row(n=1), Row(n=3)]
     """
 
