@@ -13,8 +13,8 @@ from scipy.stats import chi2, norm, t
 import projbandits as pb
 from projbandits.evaluation import estimates
 from projbandits.evaluation import log_pieces as pieces
+from projbandits.evaluation.counting import FOLDS
 from projbandits.evaluation.estimates import ESTIMATE_NAMES, ON_MODEL
-from projbandits.evaluation.tally import FOLDS
 from tests import naive
 from tests.evaluation.tables import ARMS, LOGGED, OTHER, THETA, U, by_segment, log, other, table
 

@@ -189,6 +189,10 @@ def test_an_interrupt_stays_one_when_the_driver_is_surprised(url: str) -> None:
         surprised()
     with pytest.raises(AssertionError), database.reading():
         raise AssertionError
+    error = AssertionError()
+    error.__context__ = KeyError()  # no interrupt
+    with pytest.raises(AssertionError), database.reading():
+        raise error
     database.close()
 
 

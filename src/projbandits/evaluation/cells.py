@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
+from projbandits.evaluation.counting import FOLDS, Counted, by_number, coded, folds, scratch
 from projbandits.evaluation.log_schema import Chunk, Ints
-from projbandits.evaluation.tally import FOLDS, Tally, by_number, coded, folds, scratch
 
 FEW_CELLS = 2**16
 """Room for this many is always made."""
@@ -158,11 +158,11 @@ class Alike(NamedTuple):
                 chances = np.repeat(numbered[1], count // len(numbered[1]))
         return cls(code, count // (FOLDS * size), labels, chances)
 
-    def tally(self, chunk: Chunk) -> Tally:
+    def tally(self, chunk: Chunk) -> Counted:
         """Return counts and means by number."""
-        return Tally.of(self.code, self.contexts * FOLDS * len(chunk.arms), chunk.reward)
+        return Counted.of(self.code, self.contexts * FOLDS * len(chunk.arms), chunk.reward)
 
-    def cells(self, chunk: Chunk, tally: Tally) -> Cells:
+    def cells(self, chunk: Chunk, tally: Counted) -> Cells:
         """Return the cells of a chunk, whose rows were counted by `code`."""
         size = len(chunk.arms)
         at = np.flatnonzero(tally.n)

@@ -9,9 +9,9 @@ import numpy as np
 
 from projbandits._checks import Array
 from projbandits.evaluation.cells import Alike, Cells
+from projbandits.evaluation.counting import FOLDS, Counted, by_number, coded, folds
 from projbandits.evaluation.fitting import fold, merged
 from projbandits.evaluation.log_schema import SUM, Chunk
-from projbandits.evaluation.tally import FOLDS, Tally, by_number, coded, folds
 
 MOST_PARTS = 16
 """How many chunks of cells are kept before they are put together."""
@@ -55,7 +55,7 @@ class Sums:
 
     def total(self) -> tuple[Array, Array, float]:
         """Return counts and means by arm, and the sum of squares within arms."""
-        n, mean, squares = Tally(self.n, self.mean, self.squares).pooled(self.n.shape)
+        n, mean, squares = Counted(self.n, self.mean, self.squares).pooled(self.n.shape)
         return n, mean, float(squares.sum())
 
 
@@ -165,7 +165,7 @@ def look(chunk: Chunk, numbered: bool, together: bool = True) -> Look:
     if together and (stated is not None or not states):
         alike = Alike.of(chunk, chances)
     if alike is None:
-        tally, cells = Tally.of(coded(chunk), FOLDS * size, chunk.reward), None
+        tally, cells = Counted.of(coded(chunk), FOLDS * size, chunk.reward), None
     else:
         tally = alike.tally(chunk)
         cells = (alike.cells(chunk, tally),)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import repeat
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -104,19 +102,17 @@ class Catalogue:
         """
         vectors = np.ascontiguousarray(vectors)
         hashes = self._hashes(vectors, labels)
-        if labels is None and not self._labels and len(hashes) > 1:
-            # Where nothing is new, all rows are found and compared at once.
-            with suppress(KeyError):
-                numbers = np.array(itemgetter(*hashes)(self._found))
-                if self._room.take(numbers, axis=0).tobytes() == vectors.tobytes():
-                    return compact(numbers), None
         get = self._found.get
         numbers = np.fromiter(map(get, hashes, repeat(-1)), np.int64, len(hashes))
         here = numbers >= 0
+        nameless = labels is None and not self._labels
+        # Where nothing is new, all rows are compared at once.
+        if nameless and here.all() and self._room[numbers].tobytes() == vectors.tobytes():
+            return compact(numbers), None
         if here.any():
             found = self._room[numbers[here]].view(np.uint64)
             here[here] = (found == vectors.view(np.uint64)[here]).all(axis=1)
-            if labels is not None or self._labels:
+            if not nameless:
                 names: Sequence[str | None] = labels or [None] * len(vectors)
                 for i in np.flatnonzero(here).tolist():
                     here[i] = self.label(int(numbers[i])) == names[i]

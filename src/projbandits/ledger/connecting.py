@@ -125,9 +125,10 @@ class Database:
                 yield connection
             except BaseException as error:
                 _drop(connection)
-                if isinstance(error, AssertionError) and error.__context__ is not None:
+                before = error.__context__
+                if isinstance(error, AssertionError) and not isinstance(before, Exception | None):
                     # An interrupt inside of psycopg's pipeline comes out as psycopg's surprise.
-                    raise error.__context__ from None
+                    raise before from None
                 raise
             if len(self._idle) < IDLE:
                 self._idle.append(connection)

@@ -57,7 +57,7 @@ def coded(chunk: Chunk) -> Ints:
     return code
 
 
-class Tally(NamedTuple):
+class Counted(NamedTuple):
     """Counts, means and sums of squared differences from them, by a number of each row."""
 
     n: Array
@@ -65,7 +65,7 @@ class Tally(NamedTuple):
     squares: Array
 
     @classmethod
-    def of(cls, code: Ints, count: int, values: Array) -> Tally:
+    def of(cls, code: Ints, count: int, values: Array) -> Counted:
         """Return those of some values."""
         n = np.bincount(code, minlength=count).astype(np.float64)
         room = np.multiply(values, values, out=scratch.room("numbers", len(values)))
@@ -85,14 +85,14 @@ class Tally(NamedTuple):
             squares = np.bincount(code, away, minlength=count).astype(np.float64)
         return cls(n, mean, squares)
 
-    def pooled(self, shape: tuple[int, ...]) -> Tally:
+    def pooled(self, shape: tuple[int, ...]) -> Counted:
         """Return those over the first axis, for numbers that are places in an array."""
         n, mean, squares = (x.reshape(shape) for x in self)
         if len(n) == 1:
-            return Tally(n[0], mean[0], squares[0])
+            return Counted(n[0], mean[0], squares[0])
         total = n.sum(axis=0)
         means = (n * mean).sum(axis=0) / np.maximum(total, 1.0)
-        return Tally(total, means, (squares + n * (mean - means) ** 2).sum(axis=0))
+        return Counted(total, means, (squares + n * (mean - means) ** 2).sum(axis=0))
 
 
 def by_number(code: Ints, values: Array, count: int) -> Array | None:

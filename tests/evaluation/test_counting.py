@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from projbandits.evaluation.tally import Tally
+from projbandits.evaluation.counting import Counted
 from tests import naive
 
 
@@ -23,7 +23,7 @@ def test_sums_by_number_are_those_written_out(values: Any) -> None:
     """Squares are about the mean of each number, and lose no digits where that is large."""
     code = np.random.default_rng(1).integers(0, 9, 500)
     code[code == 4] = 5
-    found = Tally.of(code, 9, values)
+    found = Counted.of(code, 9, values)
     n, mean, squares = naive.sums_by_number(code, values, 9)
     np.testing.assert_array_equal(found.n, n)
     np.testing.assert_allclose(found.mean, mean, rtol=1e-14)
