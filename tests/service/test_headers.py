@@ -1,8 +1,13 @@
 """Clients that send their headers slowly, or without an end."""
 
+import asyncio
 import socket
+import threading
+from typing import Any
 
+import httpx
 import pytest
+import uvicorn
 
 from projbandits.service.headers import BoundedHeaders
 from tests.service.conftest import Service
@@ -63,3 +68,28 @@ def test_a_second_request_may_come_late_but_not_slowly(address: tuple[str, int])
         slow.settimeout(30)
         slow.sendall(whole[:10])
         assert slow.recv(100) == b""
+
+
+def test_answers_from_a_socket_that_processes_share_do_not_wait_for_the_client() -> None:
+    options = list[int]()
+
+    class Watched(BoundedHeaders):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            connected = transport.get_extra_info("socket")
+            options.append(connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    config = uvicorn.Config(app, port=0, log_level="critical", lifespan="off", http=Watched)
+    shared = config.bind_socket()  # as it does for several processes
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([shared],))
+    thread.start()
+    assert httpx.get(f"http://127.0.0.1:{shared.getsockname()[1]}").status_code == 204
+    server.should_exit = True
+    thread.join()
+    shared.close()
+    assert [*map(bool, options)] == [True]

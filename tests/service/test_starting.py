@@ -12,11 +12,12 @@ from tests.service.conftest import FILMS, MAKE, bearer
 from tests.service.processes import Process
 
 
+@pytest.mark.parametrize("processes", [1, 2])
 def test_it_starts_with_nothing_and_ends_within_five_seconds_with_all_it_acknowledged(
-    tmp_path: Path,
+    processes: int, tmp_path: Path
 ) -> None:
     url = f"sqlite:///{tmp_path}/films.db"
-    service = Process(url)
+    service = Process(url, processes=processes)
     service.wait()
     assert f"dashboard: {service.address}/" in service.printed()
     assert service.token is not None

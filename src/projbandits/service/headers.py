@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -23,6 +24,11 @@ class BoundedHeaders(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request, but not for ever."""
         super().connection_made(transport)
+        connected = transport.get_extra_info("socket")
+        if connected is not None and connected.family != socket.AF_UNIX:
+            # asyncio does so too, but not for sockets that several processes share: there each
+            # answer would wait for the client to acknowledge its headers, some 40 ms.
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._late = self.loop.call_later(self.seconds, transport.close)
 
     def data_received(self, data: bytes) -> None:
