@@ -12,12 +12,11 @@ from tests.service.conftest import FILMS, MAKE, bearer
 from tests.service.processes import Process
 
 
-@pytest.mark.parametrize("processes", [1, 2])
 def test_it_starts_with_nothing_and_ends_within_five_seconds_with_all_it_acknowledged(
-    processes: int, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     url = f"sqlite:///{tmp_path}/films.db"
-    service = Process(url, processes=processes)
+    service = Process(url)
     service.wait()
     assert f"dashboard: {service.address}/" in service.printed()
     assert service.token is not None

@@ -106,11 +106,13 @@ class Among:
     >>> import sqlalchemy as sa
     >>> from projbandits.ledger.statements import Among
     >>> films = sa.Table("films", sa.MetaData(), sa.Column("n", sa.Integer))
-    >>> with sa.create_engine("sqlite://").connect() as connection:
+    >>> engine = sa.create_engine("sqlite://")
+    >>> with engine.connect() as connection:
     ...     films.create(connection)
     ...     _ = connection.execute(films.insert(), [{"n": 1}, {"n": 2}, {"n": 3}])
     ...     Among(sa.select(films.c.n), films.c.n).sent(connection, [3, 1])()
     [Row(n=1), Row(n=3)]
+    >>> engine.dispose()
     """
 
     def __init__(self, core: Any, column: Any) -> None:
