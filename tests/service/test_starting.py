@@ -12,11 +12,12 @@ from tests.service.conftest import FILMS, MAKE, bearer
 from tests.service.processes import Process
 
 
+@pytest.mark.parametrize("processes", [1, 2])
 def test_it_starts_with_nothing_and_ends_within_five_seconds_with_all_it_acknowledged(
-    tmp_path: Path,
+    tmp_path: Path, processes: int
 ) -> None:
     url = f"sqlite:///{tmp_path}/films.db"
-    service = Process(url)
+    service = Process(url, processes=processes)
     service.wait()
     assert f"dashboard: {service.address}/" in service.printed()
     assert service.token is not None
@@ -37,16 +38,29 @@ def test_it_starts_with_nothing_and_ends_within_five_seconds_with_all_it_acknowl
     with httpx.Client(base_url=service.address, headers=headers) as client:
         assert client.put(path, json=MAKE).status_code == 201
         assert client.put(f"{path}/items", json=FILMS).status_code == 200
+    ended = list[bool]()
+
+    def watch() -> None:
+        url = f"{service.address}{path}/stream"
+        with httpx.stream("GET", url, headers=headers, timeout=60) as live:
+            for _ in live.iter_bytes():
+                watching.set()
+        ended.append(True)
+
+    watching = threading.Event()
     workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    workers.append(threading.Thread(target=watch))
     for worker in workers:
         worker.start()
-    while len(told) < 20:
-        assert any(worker.is_alive() for worker in workers)
+    while len(told) < 20 or not watching.is_set():
+        assert all(worker.is_alive() for worker in workers)
     took = service.stop()
     stopped.set()
     for worker in workers:
         worker.join()
     assert took < 5
+    assert ended  # a page that is kept live ends as it should
+    assert "Cancel" not in service.printed()  # nothing was cut off
     decider = pb.Decider.open(url, "films")
     assert decider.ridge.n >= len(told)  # what was sent but not answered may be in too
     decider.close()

@@ -11,10 +11,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 class BoundedHeaders(HttpToolsProtocol):
     """A connection that is closed when the headers of a request take too long, or are too large.
 
-    Only a request whose headers do not come in one piece costs a timer.
+    Only a request whose headers do not come in one piece costs a timer. A connection that is made
+    while the process ends is good for one request: uvicorn lets only those know that it has.
     """
 
     seconds = 10.0
+    seconds_at_the_end = 0.5
     most_bytes = 65_536
 
     _late: asyncio.TimerHandle | None = None
@@ -29,7 +31,12 @@ class BoundedHeaders(HttpToolsProtocol):
             # asyncio does so too, but not for sockets that several processes share: there each
             # answer would wait for the client to acknowledge its headers, some 40 ms.
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._late = self.loop.call_later(self.seconds, transport.close)
+        seconds = self.seconds_at_the_end if self._ending else self.seconds
+        self._late = self.loop.call_later(seconds, transport.close)
+
+    @property
+    def _ending(self) -> bool:
+        return "stopping" in self.app_state and self.app_state["stopping"].is_set()
 
     def data_received(self, data: bytes) -> None:
         """Take what has come."""
@@ -52,6 +59,8 @@ class BoundedHeaders(HttpToolsProtocol):
         self._within = False
         self._cancel()
         super().on_headers_complete()
+        if self._ending and self.cycle is not None:
+            self.cycle.keep_alive = False
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""

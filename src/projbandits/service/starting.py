@@ -139,16 +139,6 @@ def _app(settings: Settings) -> FastAPI:
     return app
 
 
-class Stopping(uvicorn.Server):
-    """A server that lets streams without an end know when it stops."""
-
-    def handle_exit(self, sig: int, frame: Any) -> None:
-        """Stop, after what was begun."""
-        app: Any = self.config.app
-        app.state.server.stopping.set()
-        super().handle_exit(sig, frame)
-
-
 def serve(settings: Settings) -> None:
     """Serve until stopped; what was begun is then answered first."""
     logging.captureWarnings(True)
@@ -165,9 +155,6 @@ def serve(settings: Settings) -> None:
         "ssl_certfile": settings.certificate,
         "ssl_keyfile": settings.key,
     }
-    if settings.processes == 1:
-        Stopping(uvicorn.Config(_app(settings), **options)).run()
-        return
     os.environ[SETTINGS_VARIABLE] = json.dumps(asdict(settings))
     where = "projbandits.service.starting:application"
     uvicorn.run(where, factory=True, workers=settings.processes, **options)

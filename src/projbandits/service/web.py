@@ -23,6 +23,7 @@ from projbandits.service.item_tables import FORMATS
 from projbandits.service.quick import Quick
 from projbandits.service.refusals import Refused
 from projbandits.service.server import HEADERS, Server, problem
+from projbandits.service.stopping import told_of_signals
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -40,9 +41,10 @@ def make_app(hub: Hub, limits: Limits | None = None) -> FastAPI:
     server = Server(hub, limits)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         ticking = asyncio.create_task(server.tick())
-        yield
+        with told_of_signals(server.stopping):
+            yield {"stopping": server.stopping}
         server.stopping.set()
         await ticking
         server.close()
