@@ -24,6 +24,9 @@ Answer = TypeVar("Answer")
 LOCK_PATIENCE = 30.0
 """For how many seconds a transaction waits for the one of another process."""
 
+LOOK_AGAIN = 0.0005
+"""After how many seconds a transaction that waits for another looks again."""
+
 RECONNECTING = 10.0
 """For how many seconds a call whose connection was lost is tried again."""
 
@@ -152,11 +155,13 @@ class Database:
 
     @contextmanager
     def _transaction(self, connection: sa.Connection) -> Iterator[None]:
-        if self.sqlite:
-            self._check_file()
         # SQLite would find the file locked if a transaction began by reading, and then wrote. On
         # PostgreSQL a statement after the one that waited for the lock must see what was committed.
-        command(connection, BEGIN_SQLITE if self.sqlite else BEGIN_POSTGRESQL)
+        if self.sqlite:
+            self._check_file()
+            _begin_sqlite(connection)
+        else:
+            command(connection, BEGIN_POSTGRESQL)
         # An error closes the connection, which undoes the transaction.
         yield
         command(connection, "COMMIT")
@@ -230,6 +235,25 @@ def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA fullfsync=ON")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    """Begin as soon as no other process writes.
+
+    Left to itself, SQLite looks again ever more seldom, up to a tenth of a second apart: under
+    load, whoever waits loses its turn to whoever just comes.
+    """
+    until = time.monotonic() + LOCK_PATIENCE
+    command(connection, "PRAGMA busy_timeout=0")
+    while True:
+        try:
+            command(connection, BEGIN_SQLITE)
+            break
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        time.sleep(LOOK_AGAIN)
+    command(connection, f"PRAGMA busy_timeout={1000 * LOCK_PATIENCE:.0f}")
 
 
 def _prepare_postgresql(connection: Any, _: Any) -> None:
