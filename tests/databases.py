@@ -1,7 +1,9 @@
 """A real PostgreSQL for the tests, and URLs of fresh databases."""
 
+import atexit
 import logging
 import os
+import shutil
 import tempfile
 import time
 import warnings
@@ -19,7 +21,9 @@ class Server:
 
     def __init__(self, folder: Path) -> None:
         # Where sockets and locks go; a folder under /run may not be there.
-        os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="run"))
+        if "XDG_RUNTIME_DIR" not in os.environ:
+            os.environ["XDG_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="run")
+            atexit.register(shutil.rmtree, os.environ["XDG_RUNTIME_DIR"], ignore_errors=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import pgserver

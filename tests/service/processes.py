@@ -1,12 +1,14 @@
 """The service as a process of its own, which can be stopped and killed."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from pathlib import Path
 
 import httpx
@@ -28,7 +30,9 @@ class Process:
     def __init__(self, url: str, port: int | None = None, processes: int = 1) -> None:
         self.port = port or free_port()
         self.address = f"http://127.0.0.1:{self.port}"
-        self._printed = Path(tempfile.mkdtemp(prefix="service")) / "printed"
+        folder = tempfile.mkdtemp(prefix="service")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._printed = Path(folder) / "printed"
         command = [sys.executable, "-m", "projbandits.cli", "serve", "--store", url]
         command += ["--port", str(self.port), "--processes", str(processes)]
         with open(self._printed, "wb") as printed:
