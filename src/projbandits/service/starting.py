@@ -151,6 +151,7 @@ def serve(settings: Settings) -> None:
         "date_header": False,
         "timeout_keep_alive": 60,
         "http": BoundedHeaders,
+        "loop": f"{__package__}.accepting:TakingTurns",
         "timeout_graceful_shutdown": SECONDS_TO_END,
         "ssl_certfile": settings.certificate,
         "ssl_keyfile": settings.key,

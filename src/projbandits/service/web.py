@@ -18,12 +18,12 @@ from starlette.responses import Response
 from projbandits._version import __version__
 from projbandits.service.calls import ROUTES, Limits, Route
 from projbandits.service.dashboard import PAGE, add_dashboard
+from projbandits.service.ending import told_of_signals
 from projbandits.service.hub import Hub
 from projbandits.service.item_tables import FORMATS
 from projbandits.service.quick import Quick
 from projbandits.service.refusals import Refused
 from projbandits.service.server import HEADERS, Server, problem
-from projbandits.service.stopping import told_of_signals
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from projbandits.service.ending import told_of_signals
 from projbandits.service.headers import BoundedHeaders
 from projbandits.service.hub import Hub
-from projbandits.service.stopping import told_of_signals
 from projbandits.service.web import make_app
 from tests.service.conftest import serving
 
