@@ -21,7 +21,7 @@ from projbandits.decisions.eligibility import check_features, check_suits
 from projbandits.features import Features
 from projbandits.ledger.describing import strategy_fields
 from projbandits.ledger.fold import carries, changed, opened
-from projbandits.ledger.happened import Changed, Learnt, Opened
+from projbandits.ledger.happened import Learnt, Opened
 from projbandits.ledger.in_memory import MemoryLedger
 from projbandits.ledger.labels import Label
 from projbandits.ledger.protocol import Ledger, Store
@@ -97,7 +97,7 @@ class Decider(Finding, Asking):
         subspace = check_features(features, subspace)
         if seed is not None:
             seed = integer("seed", seed, least=0, most=LARGEST_SEED)
-        names = subspace.names and tuple(map(str, subspace.names))
+        names = reports.columns(subspace.names and tuple(map(str, subspace.names)))
         if features is not None:
             names = features.names
         first = Opened(
@@ -192,7 +192,7 @@ class Decider(Finding, Asking):
         """Say that a decision has no outcome: it will never come, or what was told does not count.
 
         To take back what was told needs a log or a store. Withdrawing again is harmless; if an
-        outcome comes after all, `amend` takes it.
+        outcome comes after all, `amend` takes it, which needs them too.
         """
         self._append([reports.withdrawn(id, why)])
 
@@ -209,6 +209,7 @@ class Decider(Finding, Asking):
             The outcome to assume for them. By default they are withdrawn: nothing is learnt.
         """
         now = time.time()
+        reward = None if reward is None else reports.assumed(reward)
         late = self._ledger.pending(now - reports.seconds("after", after))
         ids = tuple(held.decision.id for held in late)
         self._append([reports.expired(id, now, reward) for id in ids])
@@ -254,7 +255,7 @@ class Decider(Finding, Asking):
                 self.learn(features, rewards, id=id, ids=ids, context=context)
                 return
             if columns != known.columns:
-                events.append(Changed(time.time(), columns=columns))
+                events.append(reports.named(columns))
             self._append(events)
             if not self._ledger.whole:
                 self._keep(self._now())  # and forget the rows

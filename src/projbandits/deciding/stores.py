@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from projbandits._checks import short
+from projbandits._checks import short, storable
 from projbandits.ledger.happened import Opened
 from projbandits.ledger.protocol import Conflict, Ledger, Store
 
@@ -39,6 +39,7 @@ def named_ledger(store: Any, name: Any, first: Opened | None) -> Ledger:
     """Return a ledger of a store; a new one that begins with `first`, if there is none."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"name must say what the decider is called in the store, got {name!r}")
+    storable("name", name)
     found = open_store(store)
     if first is None:
         return found.open(name)
