@@ -1,12 +1,16 @@
 """Deciders in stores: made, joined, opened, or refused by name."""
 
+import sqlite3
 import sys
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import projbandits as pb
 from projbandits.ledger.memory_store import MemoryStore
+from tests.commands import refused
 from tests.worlds import U3
 
 
@@ -50,3 +54,47 @@ def test_bad_stores_and_names_are_named(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'projbandits\[store\]'"):
         pb.Decider(subspace=U3, store="sqlite:///films.db", name="films")
+
+
+def test_who_joins_means_the_same_columns() -> None:
+    store = MemoryStore()
+
+    def join(columns: list[str], name: str) -> pb.Decider:
+        U = pb.Subspace.without("age", columns=columns)
+        return pb.Decider(pb.GENTRY(), subspace=U, store=store, name=name)
+
+    join(["price", "size", "age"], "films")
+    with pytest.raises(ValueError, match="the same strategy, subspace, columns"):
+        join(["size", "price", "age"], "films")  # as arrays these would be other features
+    assert join(["price", "size", "age"], "films").columns == ("price", "size", "age")
+    # Where nobody has named them yet, whoever joins with names does: not the next table on offer.
+    unnamed = pb.Subspace.coordinates([1, 2], d=3)
+    pb.Decider(pb.GENTRY(), subspace=unnamed, store=store, name="books")
+    books = join(["age", "size", "price"], "books")
+    table = pd.DataFrame(np.eye(3), columns=["price", "size", "age"])
+    decision = books.ask(table)
+    assert books.columns == ("age", "size", "price")
+    np.testing.assert_array_equal(decision.arm, np.eye(3)[::-1][decision.index or 0])
+
+
+def test_opening_what_is_not_there_makes_nothing(tmp_path: Path) -> None:
+    missing, foreign = tmp_path / "mistyped.db", tmp_path / "foreign.db"
+    with sqlite3.connect(foreign) as connection:
+        connection.execute("CREATE TABLE films (title TEXT)")
+    connection.close()
+    for path in (missing, foreign):
+        with pytest.raises(KeyError, match=f"{path} holds no deciders"):
+            pb.Decider.open(f"sqlite:///{path}", "films")
+    assert not missing.exists()
+    with sqlite3.connect(foreign) as connection:
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("films",)]
+    connection.close()
+
+
+def test_a_server_without_its_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ModuleNotFoundError, match=r"psycopg.*pip install 'projbandits\[store\]'"):
+        pb.Decider.open("postgresql://host/database", "films")
+    assert "pip install 'projbandits[store]'" in refused(
+        "ledger", "list", "--store", "postgresql://host/database", code=1
+    )

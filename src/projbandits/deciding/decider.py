@@ -130,11 +130,15 @@ class Decider(Finding, Asking):
         before = self._known.features
         same &= first.features == (None if before is None else before.to_json())
         same &= first.half_life == self._known.half_life
-        if not same or repr(strategy) != repr(self._known.strategy):
+        same &= repr(strategy) == repr(self._known.strategy)
+        if same and names is not None and self._known.columns is None:
+            self._append([reports.named(names)])  # of several processes, the first decides
+        if not same or names not in (None, self.columns):
             raise ValueError(
                 "name must be that of a new decider, or of one with the same strategy, subspace, "
-                f"features and half-life, {name!r} has {self._known.strategy!r} on "
-                f"{self._known.subspace!r} with half_life={self.half_life}: "
+                f"columns, features and half-life, {name!r} has {self._known.strategy!r} on "
+                f"{self._known.subspace!r} with columns={self.columns} and "
+                f"half_life={self.half_life}: "
                 "take part with Decider.open(store, name), and change it with change(...)"
             )
 
