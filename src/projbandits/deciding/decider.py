@@ -310,7 +310,8 @@ class Decider(Finding, Asking):
 
         What two deciders have in common (both were loaded from one file, or one was merged into
         the other) counts once if they keep a log; otherwise it is refused. The numbers of decisions
-        are added too. What others have pending stays with them.
+        are added too. What others have pending stays with them. What contradicts each other, such
+        as two decisions of one id, is refused, and so is what another one has partly forgotten.
         """
         from projbandits.deciding.merging import merge
 
