@@ -58,16 +58,16 @@ def save(decider: Accounted, path: Path) -> None:
         file.write(b"%s%d\n" % (FILE_KIND, FILE_FORMAT))
         place, digest = file.tell(), hashlib.sha256()
         file.write(b"%064d\n" % 0)
-        for piece in _pieces(decider, text):
+        for piece in _pieces(decider, text, known.position):
             digest.update(piece)
             file.write(piece)
         file.seek(place)
         file.write(digest.hexdigest().encode())
 
 
-def _pieces(decider: Accounted, text: bytes) -> Iterator[bytes]:
+def _pieces(decider: Accounted, text: bytes, last: int) -> Iterator[bytes]:
     yield LENGTH.pack(len(text)) + text
-    for part in dump.parts(decider._ledger):
+    for part in dump.parts(decider._ledger, last):
         yield part.packed()
     for log in decider._files:
         if isinstance(log, bytes):
