@@ -38,6 +38,40 @@ def test_a_strategy_of_ones_own_is_asked_for() -> None:
     assert pb.Decider.open(store, "films", own).steps == 1
 
 
+def half(t: int) -> float:
+    return 0.5
+
+
+def quarter(t: int) -> float:
+    return 0.25
+
+
+def test_all_strategies_of_ones_own_are_asked_for(tmp_path: Path) -> None:
+    store, own = MemoryStore(), [pb.GENTRY(schedule=half), pb.GENTRY(schedule=quarter)]
+    one = pb.Decider(own[0], subspace=U3, store=store, name="films")
+    first = one.ask(np.eye(3))
+    one.change(strategy=own[1])
+    one.ask(np.eye(3))
+    for given in (own[0], own[1], None):
+        with pytest.raises(ValueError, match=r"strategy must be given.*a list of all"):
+            pb.Decider.open(store, "films", given)
+    other = pb.Decider.open(store, "films", own)
+    assert other.strategy is own[1]
+    assert other.explain(first.id).reason == one.explain(first).reason
+    one.save(tmp_path / "decider")
+    assert pb.Decider.load(tmp_path / "decider", own).strategy is own[1]
+    one.change(strategy=pb.UE())
+    one.save(tmp_path / "decider")
+    assert repr(pb.Decider.load(tmp_path / "decider", own).strategy) == "UE()"
+
+
+def test_a_change_to_a_strategy_that_looks_the_same_is_refused() -> None:
+    decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.1), subspace=U3, log=True)
+    with pytest.raises(ValueError, match=r"a second GENTRY.*a name of its own"):
+        decider.change(strategy=pb.GENTRY(schedule=lambda t: 0.9))
+    decider.change(strategy=decider.strategy)
+
+
 def test_bad_stores_and_names_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
     with pytest.raises(KeyError, match=r"name must be one of \[\], got 'films'"):

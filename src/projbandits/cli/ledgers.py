@@ -57,7 +57,7 @@ def _database(url: str) -> Database:
 
 @ledger_app.command("list")
 def list_ledgers(store: Url, json: Json = False) -> None:
-    """List the ledgers of a store, with how many events and decisions each has."""
+    """List the ledgers of a store: their events, the strategies they began with, and when."""
     import pandas as pd
 
     found = open_store_at(store)

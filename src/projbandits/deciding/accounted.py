@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -229,7 +229,7 @@ class Accounted(Recorded):
     def load(
         cls,
         path: str | os.PathLike[str],
-        strategy: LinearStrategy | None = None,
+        strategy: LinearStrategy | Sequence[LinearStrategy] | None = None,
         *,
         resume: bool = False,
         largest: float = 2.0**32,
@@ -244,8 +244,8 @@ class Accounted(Recorded):
         ----------
         path : path
             The file.
-        strategy : LinearStrategy, optional
-            The strategy it had, where that is not one of the library with plain parameters.
+        strategy : LinearStrategy or list of them, optional
+            The strategies it had, where they are not of the library with plain parameters.
         resume : bool
             Whether to go on exactly, with the randomness that the saved one would have drawn next.
             Only one copy may do so: a second one, or the saved one going on itself, would draw the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,12 @@ from projbandits.deciding.ask import Asking
 from projbandits.deciding.finding import Finding
 from projbandits.deciding.stores import named_ledger
 from projbandits.decisions.decision import Decision
-from projbandits.decisions.eligibility import check_features, check_suits
+from projbandits.decisions.eligibility import (
+    check_all_suit,
+    check_features,
+    check_suits,
+    check_told_apart,
+)
 from projbandits.features import Features
 from projbandits.ledger.describing import strategy_fields
 from projbandits.ledger.fold import carries, changed, opened
@@ -143,7 +148,12 @@ class Decider(Finding, Asking):
             )
 
     @classmethod
-    def open(cls, store: str | Store, name: str, strategy: LinearStrategy | None = None) -> Decider:
+    def open(
+        cls,
+        store: str | Store,
+        name: str,
+        strategy: LinearStrategy | Sequence[LinearStrategy] | None = None,
+    ) -> Decider:
         """Return a decider that is in a store, with all that it was ever told.
 
         Parameters
@@ -152,11 +162,12 @@ class Decider(Finding, Asking):
             Where it is, such as ``sqlite:///films.db``.
         name : str
             What it is called there.
-        strategy : LinearStrategy, optional
-            The strategy it has, where that is not one of the library with plain parameters.
+        strategy : LinearStrategy or list of them, optional
+            The strategies it has and had, where they are not of the library with plain parameters.
+            They are known by their repr, so give functions in them a name.
         """
         decider = cls.__new__(cls)
-        given = [] if strategy is None else [check_suits(strategy)]
+        given = check_all_suit(strategy)
         decider._start(named_ledger(store, name, None), None, given, session=new_session())
         return decider
 
@@ -292,7 +303,10 @@ class Decider(Finding, Asking):
             known = self._now()
             half = None if half_life is None else reports.half_life(half_life)
             event = reports.changed(known, subspace, strategy, half)
-            given = self._given if strategy is None else [*self._given, check_suits(strategy)]
+            given = self._given
+            if strategy is not None:
+                check_told_apart(strategy, [*given, known.strategy])
+                given = [*given, strategy]
             after = changed(known, event, given)
             gone = not self._ledger.whole or known.since or self._ledger.base
             if gone and not carries(known, after):
