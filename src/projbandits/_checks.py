@@ -160,6 +160,25 @@ def _no_number(entry: Any) -> bool:
     return False
 
 
+def storable(name: str, text: str) -> str:
+    """Return a text that every file and database can keep.
+
+    Examples
+    --------
+    >>> from projbandits._checks import storable
+    >>> storable("id", "a film")
+    'a film'
+    """
+    if not text.isprintable():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"{name} must be valid Unicode, got {short(text)}") from error
+        if "\0" in text:
+            raise ValueError(f"{name} must not have a zero character, got {short(text)}")
+    return text
+
+
 def short(value: Any, room: int = 60) -> str:
     """Return what an error may quote of a value.
 

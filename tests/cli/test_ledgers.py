@@ -74,6 +74,11 @@ def test_what_is_not_there_is_said_in_one_line(store: str, tmp_path: Path) -> No
     missing = tmp_path / "missing.db"
     assert "is there" in refused("ledger", "list", "--store", f"sqlite:///{missing}")
     assert not missing.exists()
+    missing.touch()
+    for command in (("list",), ("check", NAME), ("migrate",)):
+        assert "must hold deciders" in refused(
+            "ledger", *command, "--store", f"sqlite:///{missing}"
+        )
     assert "store must be a URL" in refused("ledger", "list", "--store", "mysql://host/db")
 
 

@@ -86,3 +86,26 @@ def test_bad_ids_and_notes_are_named(
     with pytest.raises(error, match=message):
         decider.ask(np.eye(3), **options)
     assert fingerprint(decider) == before
+
+
+@pytest.mark.parametrize("bad", ["\ud800", "a\0b"])
+def test_texts_that_no_file_can_keep_are_refused_wherever_they_come(bad: str) -> None:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=True)
+    decision = decider.ask(np.eye(3))
+    before = fingerprint(decider)
+    named = pb.Subspace.without(bad, columns=[bad, "price", "size"])
+    calls: list[tuple[str, Any]] = [
+        ("id", lambda: decider.ask(np.eye(3), id=bad)),
+        ("each of ids", lambda: decider.ask(np.eye(3), ids=[bad, "b", "c"])),
+        ("each of ids", lambda: decider.learn(np.eye(3), [1, 2, 3], ids=[bad, "b", "b"])),
+        ("id", lambda: decider.learn(np.eye(3), [1, 2, 3], id=bad)),
+        ("why", lambda: decider.withdraw(decision, bad)),
+        ("a column's name", lambda: decider.ask([{bad: 1.0, "b": 2.0, "c": 3.0}])),
+        ("a column's name", lambda: decider.change(subspace=named)),
+        ("a column's name", lambda: pb.Decider(subspace=named)),
+        ("name", lambda: pb.Decider.open("sqlite:///films.db", bad)),
+    ]
+    for what, call in calls:
+        with pytest.raises(ValueError, match=f"^{what} must (be valid Unicode|not have a zero)"):
+            call()
+        assert fingerprint(decider)[:5] == before[:5]

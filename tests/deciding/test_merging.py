@@ -103,7 +103,7 @@ def test_outcomes_that_contradict_each_other_are_not_merged(tmp_path: Path) -> N
     one, other = (pb.Decider.load(tmp_path / "decider") for _ in range(2))
     other.amend(decision.id, 2.0)
     before = fingerprint(one)
-    with pytest.raises(ValueError, match=r"was told 1\.0 here and 2\.0 there.*amend one of them"):
+    with pytest.raises(ValueError, match=r"told 1\.0 here and told 2\.0 there.*amend or withdr"):
         one.merge(other)
     assert fingerprint(one) == before
     one.amend(decision.id, 2.0)
@@ -111,3 +111,73 @@ def test_outcomes_that_contradict_each_other_are_not_merged(tmp_path: Path) -> N
     assert one.ridge.n == 1
     with pytest.raises(TypeError, match="merging needs deciders"):
         one.merge(3)  # type: ignore[arg-type]
+
+
+def test_what_is_settled_there_is_settled_here_or_refused(tmp_path: Path) -> None:
+    origin = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=True)
+    made = [origin.ask(np.eye(3)) for _ in range(3)]
+    origin.tell(made[0], 1.0)
+    origin.save(tmp_path / "decider")
+
+    def copies(count: int) -> list[pb.Decider]:
+        return [pb.Decider.load(tmp_path / "decider") for _ in range(count)]
+
+    one, other = copies(2)
+    other.withdraw(made[1], "a robot")
+    one.merge(other)
+    assert [d.id for d in one.pending] == [made[2].id]
+    one, other = copies(2)
+    other.withdraw(made[0])
+    for here, there, said in ((one, other, "told 1.0"), (other, one, r"withdrawn \(withdrawn\)")):
+        before = fingerprint(here)
+        with pytest.raises(ValueError, match=f"was {said} here.*amend or withdraw it in one"):
+            here.merge(there)
+        assert fingerprint(here) == before
+    one, other, third = copies(3)
+    other.tell(made[1], 1.0)
+    third.withdraw(made[1])
+    with pytest.raises(ValueError, match=r"was told 1\.0 here and withdrawn"):
+        one.merge(other, third)
+    total = pb.Decider(pb.GENTRY(), subspace=U3, log=True)
+    total.merge(other)
+    other.amend(made[1], 2.0)
+    with pytest.raises(ValueError, match=r"told 1\.0 here and told 2\.0 there.*into a fresh one"):
+        total.merge(other)
+
+
+def test_one_id_for_two_decisions_is_not_merged() -> None:
+    one, other = (pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=True) for _ in range(2))
+    one.ask(np.eye(3), id="request 1")
+    other.tell(other.ask(np.eye(3), id="request 1"), 1.0)
+    total = pb.Decider(pb.GENTRY(), subspace=U3, log=True)
+    total.tell(total.ask(2.0 * np.eye(3)), 1.0)
+    third = pb.Decider(pb.GENTRY(), subspace=U3, log=True)
+    third.tell(third.ask(3.0 * np.eye(3), id="request 1"), 1.0)
+    total.merge(third)
+    for here in (one, total):
+        before = fingerprint(here)
+        with pytest.raises(ValueError, match="'request 1' is one decision here and another there"):
+            here.merge(other)
+        assert fingerprint(here) == before
+
+
+def test_other_history_of_one_id_is_not_merged() -> None:
+    workers = [pb.Decider(pb.GENTRY(), subspace=U3, log=True) for _ in range(3)]
+    for worker, scale in zip(workers, (1.0, 1.0, 2.0), strict=True):
+        worker.learn(scale * np.eye(3), [1.0, 2.0, 3.0], id="2025")
+    total = pb.Decider(pb.GENTRY(), subspace=U3, log=True)
+    total.merge(*workers[:2])
+    assert total.ridge.n == 3
+    with pytest.raises(ValueError, match="id '2025' was learnt before, from other rows"):
+        pb.Decider(pb.GENTRY(), subspace=U3, log=True).merge(*workers)
+
+
+def test_what_was_forgotten_is_not_merged_as_if_it_were_new() -> None:
+    one, other = (pb.Decider(pb.GENTRY(), subspace=U3, log=True) for _ in range(2))
+    for worker in (one, other):
+        worker.tell(worker.ask(np.eye(3)), 1.0)
+    one.decay(0.5)
+    with pytest.raises(ValueError, match=r"forgot nothing, got one whose.*lost 0\.5 of 1 weights"):
+        other.merge(one)
+    one.merge(other)
+    assert one.ridge.weight == 1.5

@@ -8,12 +8,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import projbandits as pb
+from projbandits.ledger import dump
 from tests.deciders import fingerprint
 from tests.format1 import FOLDER
 from tests.worlds import U3
@@ -288,3 +290,23 @@ def test_files_of_the_first_format_still_load(tmp_path: Path, name: str) -> None
     assert decider.ask(np.eye(3)).step == known["steps"] + 1
     with pytest.raises(ValueError, match="cannot be unlearnt"):
         decider.amend(next(iter(known["told"])), 3.0)
+
+
+def test_what_others_add_while_a_file_is_written_is_not_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path}/films.db"
+    one = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, store=url, name="films")
+    other = pb.Decider.open(url, "films")
+    one.tell(one.ask(np.eye(3)), 1.0)
+    history = dump.history
+
+    def meanwhile(ledger: Any) -> dict[str, str]:
+        other.tell(other.ask(np.eye(3)), 2.0)
+        return history(ledger)
+
+    monkeypatch.setattr(dump, "history", meanwhile)
+    one.save(tmp_path / "decider")
+    assert one.steps == 2
+    assert pb.Decider.load(tmp_path / "decider").steps == 1
+    one.close()

@@ -1,12 +1,16 @@
 """Deciders in stores: made, joined, opened, or refused by name."""
 
+import sqlite3
 import sys
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import projbandits as pb
 from projbandits.ledger.memory_store import MemoryStore
+from tests.commands import refused
 from tests.worlds import U3
 
 
@@ -34,6 +38,40 @@ def test_a_strategy_of_ones_own_is_asked_for() -> None:
     assert pb.Decider.open(store, "films", own).steps == 1
 
 
+def half(t: int) -> float:
+    return 0.5
+
+
+def quarter(t: int) -> float:
+    return 0.25
+
+
+def test_all_strategies_of_ones_own_are_asked_for(tmp_path: Path) -> None:
+    store, own = MemoryStore(), [pb.GENTRY(schedule=half), pb.GENTRY(schedule=quarter)]
+    one = pb.Decider(own[0], subspace=U3, store=store, name="films")
+    first = one.ask(np.eye(3))
+    one.change(strategy=own[1])
+    one.ask(np.eye(3))
+    for given in (own[0], own[1], None):
+        with pytest.raises(ValueError, match=r"strategy must be given.*a list of all"):
+            pb.Decider.open(store, "films", given)
+    other = pb.Decider.open(store, "films", own)
+    assert other.strategy is own[1]
+    assert other.explain(first.id).reason == one.explain(first).reason
+    one.save(tmp_path / "decider")
+    assert pb.Decider.load(tmp_path / "decider", own).strategy is own[1]
+    one.change(strategy=pb.UE())
+    one.save(tmp_path / "decider")
+    assert repr(pb.Decider.load(tmp_path / "decider", own).strategy) == "UE()"
+
+
+def test_a_change_to_a_strategy_that_looks_the_same_is_refused() -> None:
+    decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.1), subspace=U3, log=True)
+    with pytest.raises(ValueError, match=r"a second GENTRY.*a name of its own"):
+        decider.change(strategy=pb.GENTRY(schedule=lambda t: 0.9))
+    decider.change(strategy=decider.strategy)
+
+
 def test_bad_stores_and_names_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
     with pytest.raises(KeyError, match=r"name must be one of \[\], got 'films'"):
@@ -50,3 +88,47 @@ def test_bad_stores_and_names_are_named(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'projbandits\[store\]'"):
         pb.Decider(subspace=U3, store="sqlite:///films.db", name="films")
+
+
+def test_who_joins_means_the_same_columns() -> None:
+    store = MemoryStore()
+
+    def join(columns: list[str], name: str) -> pb.Decider:
+        U = pb.Subspace.without("age", columns=columns)
+        return pb.Decider(pb.GENTRY(), subspace=U, store=store, name=name)
+
+    join(["price", "size", "age"], "films")
+    with pytest.raises(ValueError, match="the same strategy, subspace, columns"):
+        join(["size", "price", "age"], "films")  # as arrays these would be other features
+    assert join(["price", "size", "age"], "films").columns == ("price", "size", "age")
+    # Where nobody has named them yet, whoever joins with names does: not the next table on offer.
+    unnamed = pb.Subspace.coordinates([1, 2], d=3)
+    pb.Decider(pb.GENTRY(), subspace=unnamed, store=store, name="books")
+    books = join(["age", "size", "price"], "books")
+    table = pd.DataFrame(np.eye(3), columns=["price", "size", "age"])
+    decision = books.ask(table)
+    assert books.columns == ("age", "size", "price")
+    np.testing.assert_array_equal(decision.arm, np.eye(3)[::-1][decision.index or 0])
+
+
+def test_opening_what_is_not_there_makes_nothing(tmp_path: Path) -> None:
+    missing, foreign = tmp_path / "mistyped.db", tmp_path / "foreign.db"
+    with sqlite3.connect(foreign) as connection:
+        connection.execute("CREATE TABLE films (title TEXT)")
+    connection.close()
+    for path in (missing, foreign):
+        with pytest.raises(KeyError, match=f"{path} holds no deciders"):
+            pb.Decider.open(f"sqlite:///{path}", "films")
+    assert not missing.exists()
+    with sqlite3.connect(foreign) as connection:
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("films",)]
+    connection.close()
+
+
+def test_a_server_without_its_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ModuleNotFoundError, match=r"psycopg.*pip install 'projbandits\[store\]'"):
+        pb.Decider.open("postgresql://host/database", "films")
+    assert "pip install 'projbandits[store]'" in refused(
+        "ledger", "list", "--store", "postgresql://host/database", code=1
+    )

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import math
+from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from projbandits._blas import single_threaded_blas
 from projbandits._checks import Array
 from projbandits.decisions.readings import Reader
-from projbandits.ledger.fold import Known, advanced, learns_plainly
-from projbandits.ledger.happened import Believed, Decided, Event, Learnt, Merged, Outcome
+from projbandits.ledger.fold import DECISIONS, Known, advanced, learns_plainly
+from projbandits.ledger.happened import (
+    Believed,
+    Changed,
+    Decayed,
+    Decided,
+    Event,
+    Learnt,
+    Merged,
+    Opened,
+    Outcome,
+)
 from projbandits.ledger.protocol import Held, Ledger
 from projbandits.strategies import LinearStrategy
 
 BELIEF_TOLERANCE = 1e-8
 """How far a belief may be from the ridge solution of the outcomes in its ledger."""
+
+FORGOTTEN = 1e6
+"""As many halvings leave nothing of a weight."""
 
 SHOWN = 3
 """How many ids a finding names."""
@@ -74,17 +89,18 @@ def check_promises(
     nothing counts twice | 1 decisions with 1 ids, 1 of them told, none twice
     the belief is that of the outcomes | 1 observations, theta within ... of the ridge solution
     every decision can be made again | 1 decided again, 1 the same
-    nobody shares randomness or forgets | 1 random streams in 1 sessions, each used once
+    nobody shares randomness | 1 random streams in 1 sessions, each used once
     """
     given = [*given]
     last = ledger.last()
-    tally = _Tally()
+    tally, weights = _Tally(), _Weights()
     for chunk in ledger.read(ledger.base, last):
         for position, event, *_ in chunk:
             tally.add(position, event)
+            weights.add(position, event)
         progress(chunk[-1].position, 2 * last)
     known = advanced(ledger, None, last, given)
-    sums, again = _Sums(known, tally.others), _Again(Reader(ledger, given))
+    sums, again = _Sums(known, tally.others, weights), _Again(Reader(ledger, given))
     for some in ledger.decisions():
         some = [held for held in some if held.position <= last]
         for held in some:
@@ -94,7 +110,7 @@ def check_promises(
     return [
         tally.missing(ledger.base, last),
         tally.twice(),
-        sums.finding(known),
+        sums.finding(known, ledger.base),
         again.finding(),
         tally.sessions(),
     ]
@@ -104,14 +120,14 @@ class _Tally:
     """Counts what is in a ledger, event by event."""
 
     def __init__(self) -> None:
-        self.events = self.gaps = self.decisions = self.forgot = 0
+        self.events = self.gaps = self.decisions = self.ahead = 0
         self.ids = dict[str, int]()
         self.told = dict[str, int]()
         self.twice_told = self.unknown = 0
         self.streams = set[tuple[int, int]]()
-        self.seen = dict[int, int]()
+        self.seen = set[int]()
         self.shared = 0
-        self.others = list[Event]()
+        self.others = list[tuple[int, Event]]()
         self._last: int | None = None
 
     def add(self, position: int, event: Event) -> None:
@@ -125,16 +141,14 @@ class _Tally:
                 stream = event.session, event.draw
                 self.shared += stream in self.streams
                 self.streams.add(stream)
-                # A process sees what it saw before, and nothing from the future.
-                before = self.seen.get(event.session, 0)
-                self.forgot += not (event.known < position)
-                self.seen[event.session] = max(before, event.known)
+                self.seen.add(event.session)
+                self.ahead += event.known >= position
         elif isinstance(event, Outcome):
             self.unknown += event.id not in self.ids
             if type(event).__name__ == "Told":
                 self.told[event.id] = self.told.get(event.id, 0) + 1
         elif isinstance(event, Learnt | Merged | Believed):
-            self.others.append(event)
+            self.others.append((position, event))
 
     def missing(self, base: int, last: int) -> Finding:
         kept = self.gaps == 0 and self.events == last - base and (not self.unknown or base > 0)
@@ -157,40 +171,74 @@ class _Tally:
 
     def sessions(self) -> Finding:
         found = f"{len(self.streams)} random streams in {len(self.seen)} sessions, each used once"
-        if self.shared or self.forgot:
-            found = (
-                f"{self.shared} random streams used again, {self.forgot} decisions ahead of time"
-            )
-        return Finding("nobody shares randomness or forgets", not self.shared + self.forgot, found)
+        if self.shared or self.ahead:
+            found = f"{self.shared} random streams used again, {self.ahead} decisions ahead of time"
+        return Finding("nobody shares randomness", not self.shared + self.ahead, found)
+
+
+class _Weights:
+    """What is left of the weight of an outcome, by its position: halvings since the beginning."""
+
+    def __init__(self) -> None:
+        self._half_life: tuple[Any, ...] = ()
+        self._clock = -math.inf
+        self._halvings = 0.0
+        self._at, self._were = array("q"), array("d")
+
+    def add(self, position: int, event: Event) -> None:
+        before = self._halvings
+        time = max(self._clock, getattr(event, "time", self._clock))
+        if self._half_life and self._half_life[1] == DECISIONS:
+            self._halvings += isinstance(event, Decided) / self._half_life[0]
+        elif self._half_life:
+            self._halvings += (time - self._clock) / self._half_life[0]
+        if self._half_life:
+            self._clock = time
+        if isinstance(event, Opened | Changed) and event.half_life is not None:
+            self._half_life, self._clock = event.half_life, time
+        elif isinstance(event, Decayed):
+            self._halvings += FORGOTTEN if event.by == 0.0 else -math.log2(event.by)
+        if self._halvings != before:
+            self._at.append(position)
+            self._were.append(self._halvings)
+
+    def of(self, position: int) -> float:
+        """Return the weight that an outcome which was learnt at a position has at the end."""
+        i = bisect_right(self._at, position)
+        return float(2.0 ** ((self._were[i - 1] if i else 0.0) - self._halvings))
 
 
 class _Sums:
     """Adds up observations, apart from the library's own fold, and solves for theta."""
 
-    def __init__(self, known: Known, events: Iterable[Event]) -> None:
+    def __init__(
+        self, known: Known, events: Iterable[tuple[int, Event]], weights: _Weights
+    ) -> None:
         d = known.subspace.ambient
         self.n, self._factor = 0, np.zeros((0, d + 1))
+        self._weights = weights
         self._rows = list[Array]()
         self._project = known.state.projection if _on_projections(known) else None
-        for event in events:
+        for position, event in events:
+            root = math.sqrt(weights.of(position))
             if isinstance(event, Believed):
-                self.n, self._factor, self._rows = event.n, np.array(event.factor), []
+                self.n, self._factor, self._rows = event.n, root * np.array(event.factor), []
                 continue
             assert isinstance(event, Learnt | Merged)
             for x, reward in zip(event.X, event.rewards, strict=True):
-                self._observe(x, reward)
+                self._observe(x, reward, position)
             if isinstance(event, Merged) and event.factor is not None:
                 self.n += event.n
-                self._rows.extend(event.factor)
+                self._rows.extend(root * event.factor)
 
     def add(self, held: Held) -> None:
-        if held.reward is not None:
-            self._observe(held.arm, held.reward)
+        if held.reward is not None and held.place is not None:
+            self._observe(held.arm, held.reward, held.place)
 
-    def _observe(self, x: Array, reward: float) -> None:
+    def _observe(self, x: Array, reward: float, position: int) -> None:
         self.n += 1
         kept = x if self._project is None else x @ self._project
-        self._rows.append(np.append(kept, reward))
+        self._rows.append(math.sqrt(self._weights.of(position)) * np.append(kept, reward))
         if len(self._rows) >= 4096:
             self._fold()
 
@@ -198,9 +246,11 @@ class _Sums:
         self._factor = np.asarray(np.linalg.qr(np.vstack([self._factor, *self._rows]), mode="r"))
         self._rows = []
 
-    def finding(self, known: Known) -> Finding:
+    def finding(self, known: Known, base: int) -> Finding:
         promise = "the belief is that of the outcomes"
         ridge = known.state.ridge
+        if base:
+            return Finding(promise, None, f"events up to {base} are not kept")
         if not learns_plainly(known.strategy):
             return Finding(promise, None, f"{known.strategy!r} does not learn by a ridge alone")
         self._fold()

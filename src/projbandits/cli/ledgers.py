@@ -44,18 +44,20 @@ def open_store_at(url: str, name: str | None = None) -> SqlStore:
 
 
 def _database(url: str) -> Database:
-    """Return a database, without making a new file of a mistyped name."""
+    """Return a database that holds ledgers, without making one of a mistyped name."""
     from projbandits.deciding.stores import database_part
 
     database: Database = database_part("connecting").Database(url)
     if database.sqlite and database.file() is None:
         raise ValueError(f"--store must name a file that is there, got {database.shown}")
+    if not database_part("schema").is_there(database):
+        raise ValueError(f"--store must hold deciders, {database.shown} has none")
     return database
 
 
 @ledger_app.command("list")
 def list_ledgers(store: Url, json: Json = False) -> None:
-    """List the ledgers of a store, with how many events and decisions each has."""
+    """List the ledgers of a store: their events, the strategies they began with, and when."""
     import pandas as pd
 
     found = open_store_at(store)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -155,7 +155,10 @@ class Accounted(Recorded):
         return chain(self.iter_log(), [frame([], known)]), said
 
     def spill(self, path: str | os.PathLike[str]) -> None:
-        """Move the decisions that were told from memory to a Parquet file, which `log` reads."""
+        """Move the decisions that wait for nothing from memory to a Parquet file.
+
+        `log`, `explain` and `audit` read it there.
+        """
         from projbandits.accounts import logfile
         from projbandits.accounts.logtable import about, frame
 
@@ -171,15 +174,15 @@ class Accounted(Recorded):
                 )
             if target.exists():
                 raise ValueError(f"path must be a new file, {str(path)!r} exists already")
+            waiting = {held.decision.id: held.decision.known for held in ledger.pending()}
             pieces = (
-                frame([account for account in accounts if account.told_after >= 0], known)
+                frame([a for a in accounts if a.decision.id not in waiting], known)
                 for accounts in reader.accounts()
             )
             rows = (piece for part in (pieces, [frame([], known)]) for piece in part)
             logfile.write(target, rows, about(known, reader.strategies()))
             # What waits for its outcome stays, with what was believed when it was decided.
-            kept = {held.decision.known for held in ledger.pending()}
-            others = [snapshot(reader.known(position)) for position in sorted(kept)]
+            others = [snapshot(reader.known(at)) for at in sorted({*waiting.values()})]
             self._files.append(str(target))
             ledger.forget(snapshot(known), others)
             self._snapshot_at = known.position
@@ -226,7 +229,7 @@ class Accounted(Recorded):
     def load(
         cls,
         path: str | os.PathLike[str],
-        strategy: LinearStrategy | None = None,
+        strategy: LinearStrategy | Sequence[LinearStrategy] | None = None,
         *,
         resume: bool = False,
         largest: float = 2.0**32,
@@ -241,8 +244,8 @@ class Accounted(Recorded):
         ----------
         path : path
             The file.
-        strategy : LinearStrategy, optional
-            The strategy it had, where that is not one of the library with plain parameters.
+        strategy : LinearStrategy or list of them, optional
+            The strategies it had, where they are not of the library with plain parameters.
         resume : bool
             Whether to go on exactly, with the randomness that the saved one would have drawn next.
             Only one copy may do so: a second one, or the saved one going on itself, would draw the

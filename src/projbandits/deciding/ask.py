@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, overload
 
@@ -27,7 +26,7 @@ from projbandits.decisions.choosing import (
 from projbandits.decisions.decision import Decision
 from projbandits.decisions.identities import is_fresh, read_labels
 from projbandits.ledger.fold import Known
-from projbandits.ledger.happened import Changed, Event, Offered
+from projbandits.ledger.happened import Event, Offered
 from projbandits.ledger.labels import Label
 from projbandits.ledger.protocol import Behind, Exists, Snapshot
 
@@ -310,7 +309,7 @@ class Asking(Accounted):
         self._draws += len(request.names)
         events = list(numbers.events)
         if columns != known.columns:
-            events.append(Changed(time.time(), columns=columns))
+            events.append(reports.named(columns))
         added = sum(len(event.vectors) for event in events if isinstance(event, Offered))
         last = Last(arms, numbers, known, request.ids)
         return Made([*events, *decided], decisions, last, kept, added)

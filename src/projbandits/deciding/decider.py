@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,16 @@ from projbandits.deciding.ask import Asking
 from projbandits.deciding.finding import Finding
 from projbandits.deciding.stores import named_ledger
 from projbandits.decisions.decision import Decision
-from projbandits.decisions.eligibility import check_features, check_suits
+from projbandits.decisions.eligibility import (
+    check_all_suit,
+    check_features,
+    check_suits,
+    check_told_apart,
+)
 from projbandits.features import Features
 from projbandits.ledger.describing import strategy_fields
 from projbandits.ledger.fold import carries, changed, opened
-from projbandits.ledger.happened import Changed, Learnt, Opened
+from projbandits.ledger.happened import Learnt, Opened
 from projbandits.ledger.in_memory import MemoryLedger
 from projbandits.ledger.labels import Label
 from projbandits.ledger.protocol import Ledger, Store
@@ -97,7 +102,7 @@ class Decider(Finding, Asking):
         subspace = check_features(features, subspace)
         if seed is not None:
             seed = integer("seed", seed, least=0, most=LARGEST_SEED)
-        names = subspace.names and tuple(map(str, subspace.names))
+        names = reports.columns(subspace.names and tuple(map(str, subspace.names)))
         if features is not None:
             names = features.names
         first = Opened(
@@ -130,16 +135,25 @@ class Decider(Finding, Asking):
         before = self._known.features
         same &= first.features == (None if before is None else before.to_json())
         same &= first.half_life == self._known.half_life
-        if not same or repr(strategy) != repr(self._known.strategy):
+        same &= repr(strategy) == repr(self._known.strategy)
+        if same and names is not None and self._known.columns is None:
+            self._append([reports.named(names)])  # of several processes, the first decides
+        if not same or names not in (None, self.columns):
             raise ValueError(
                 "name must be that of a new decider, or of one with the same strategy, subspace, "
-                f"features and half-life, {name!r} has {self._known.strategy!r} on "
-                f"{self._known.subspace!r} with half_life={self.half_life}: "
+                f"columns, features and half-life, {name!r} has {self._known.strategy!r} on "
+                f"{self._known.subspace!r} with columns={self.columns} and "
+                f"half_life={self.half_life}: "
                 "take part with Decider.open(store, name), and change it with change(...)"
             )
 
     @classmethod
-    def open(cls, store: str | Store, name: str, strategy: LinearStrategy | None = None) -> Decider:
+    def open(
+        cls,
+        store: str | Store,
+        name: str,
+        strategy: LinearStrategy | Sequence[LinearStrategy] | None = None,
+    ) -> Decider:
         """Return a decider that is in a store, with all that it was ever told.
 
         Parameters
@@ -148,11 +162,12 @@ class Decider(Finding, Asking):
             Where it is, such as ``sqlite:///films.db``.
         name : str
             What it is called there.
-        strategy : LinearStrategy, optional
-            The strategy it has, where that is not one of the library with plain parameters.
+        strategy : LinearStrategy or list of them, optional
+            The strategies it has and had, where they are not of the library with plain parameters.
+            They are known by their repr, so give functions in them a name.
         """
         decider = cls.__new__(cls)
-        given = [] if strategy is None else [check_suits(strategy)]
+        given = check_all_suit(strategy)
         decider._start(named_ledger(store, name, None), None, given, session=new_session())
         return decider
 
@@ -192,7 +207,7 @@ class Decider(Finding, Asking):
         """Say that a decision has no outcome: it will never come, or what was told does not count.
 
         To take back what was told needs a log or a store. Withdrawing again is harmless; if an
-        outcome comes after all, `amend` takes it.
+        outcome comes after all, `amend` takes it, which needs them too.
         """
         self._append([reports.withdrawn(id, why)])
 
@@ -209,6 +224,7 @@ class Decider(Finding, Asking):
             The outcome to assume for them. By default they are withdrawn: nothing is learnt.
         """
         now = time.time()
+        reward = None if reward is None else reports.assumed(reward)
         late = self._ledger.pending(now - reports.seconds("after", after))
         ids = tuple(held.decision.id for held in late)
         self._append([reports.expired(id, now, reward) for id in ids])
@@ -254,7 +270,7 @@ class Decider(Finding, Asking):
                 self.learn(features, rewards, id=id, ids=ids, context=context)
                 return
             if columns != known.columns:
-                events.append(Changed(time.time(), columns=columns))
+                events.append(reports.named(columns))
             self._append(events)
             if not self._ledger.whole:
                 self._keep(self._now())  # and forget the rows
@@ -287,7 +303,10 @@ class Decider(Finding, Asking):
             known = self._now()
             half = None if half_life is None else reports.half_life(half_life)
             event = reports.changed(known, subspace, strategy, half)
-            given = self._given if strategy is None else [*self._given, check_suits(strategy)]
+            given = self._given
+            if strategy is not None:
+                check_told_apart(strategy, [*given, known.strategy])
+                given = [*given, strategy]
             after = changed(known, event, given)
             gone = not self._ledger.whole or known.since or self._ledger.base
             if gone and not carries(known, after):
@@ -305,7 +324,8 @@ class Decider(Finding, Asking):
 
         What two deciders have in common (both were loaded from one file, or one was merged into
         the other) counts once if they keep a log; otherwise it is refused. The numbers of decisions
-        are added too. What others have pending stays with them.
+        are added too. What others have pending stays with them. What contradicts each other, such
+        as two decisions of one id, is refused, and so is what another one has partly forgotten.
         """
         from projbandits.deciding.merging import merge
 

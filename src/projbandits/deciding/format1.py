@@ -150,7 +150,7 @@ def ledger(
     """Return a ledger that goes on from a file's belief, with what was pending in it."""
     names, columns, logged = fields["subspace_names"], fields["columns"], fields["log_files"]
     subspace = Subspace(found["subspace"], None if names is None else tuple(names))
-    d, (strategy,) = subspace.ambient, given
+    d, strategy = subspace.ambient, given[0]
     if any(of is not None and len(of) != d for of in (names, columns)):
         raise ValueError(f"its columns must be {d}, got {names} and {columns}")
     if names is not None and columns != names:

@@ -11,20 +11,34 @@ import numpy as np
 from projbandits._checks import Array
 from projbandits.ledger.codec import encode
 from projbandits.ledger.fold import Known
-from projbandits.ledger.happened import Changed, Decided, Event, Learnt, Merged, Told
-from projbandits.ledger.protocol import Conflict, Ledger
+from projbandits.ledger.happened import (
+    Changed,
+    Decided,
+    Event,
+    Learnt,
+    Merged,
+    Told,
+    Withdrawn,
+)
+from projbandits.ledger.protocol import Conflict, Held, Ledger, same_history, settled
 
 if TYPE_CHECKING:
     from projbandits.deciding.decider import Decider
 
 
 class Outcome(NamedTuple):
-    """A decision of another ledger: its id, its arm, and its outcome if there is one."""
+    """A decision of another ledger: its id, its arm, and its outcome if there is one.
+
+    `why` says why there is none, if none is to come, and `decision` has all of it where that ledger
+    made it itself.
+    """
 
     id: str
     arm: Array | None
     reward: float | None
     time: float
+    why: str | None = None
+    decision: Decided | None = None
 
 
 def merge(one: Decider, others: Sequence[Decider]) -> None:
@@ -58,8 +72,9 @@ class Here:
         self._ledger = ledger
         self._known = known
         self._decided: set[str] = set()
-        self._history: set[str] = set()
-        self._learnt: dict[str, float] = {}
+        self._history: dict[str, Learnt] = {}
+        self._learnt: dict[str, tuple[Array, float]] = {}
+        self._settled: dict[str, Held] = {}  # by what is to be added
         # The ledgers that are in here one decision at a time, and those that are as a sum.
         self._apart: set[str] = {known.key}
         self._summed: set[str] = set()
@@ -74,7 +89,8 @@ class Here:
 
     def _note(self, event: Merged) -> None:
         self._decided.update(event.decided)
-        self._learnt.update(zip(event.ids, event.rewards.tolist(), strict=True))
+        told = zip(event.ids, event.X, event.rewards.tolist(), strict=True)
+        self._learnt.update((id, (x, reward)) for id, x, reward in told)
         if event.factor is None:
             self._apart.add(event.key)
         else:
@@ -103,17 +119,23 @@ class Here:
         if known.key in self._summed:
             raise _common({known.key})
         for event in _events(ledger):
-            if isinstance(event, Learnt) and event.key not in self._history:
-                self._history.add(event.key)
-                yield event  # under its key it is learnt once
+            if isinstance(event, Learnt):
+                before = self._history.setdefault(event.key, event)
+                if before is event or not same_history(event, before):
+                    yield event  # under its key it is learnt once
             elif isinstance(event, Merged) and event.factor is not None:
                 if encode(event).body not in self._sums:
                     yield self._sum(event)
             elif isinstance(event, Merged):
                 yield from self._union(event.key, _outcomes(event))
         for held in ledger.decisions():
-            some = [Outcome(h.decision.id, h.arm, h.reward, h.time or 0.0) for h in held]
-            yield from self._union(known.key, some)
+            yield from self._union(
+                known.key,
+                [
+                    Outcome(h.decision.id, h.arm, h.reward, h.time or 0.0, h.why, h.decision)
+                    for h in held
+                ],
+            )
 
     def _sum(self, event: Merged) -> Merged:
         """Return an event of which only a sum is known, if nothing of it is here."""
@@ -126,17 +148,19 @@ class Here:
     def _union(self, key: str, outcomes: Sequence[Outcome]) -> Iterator[Event]:
         """Yield what is new of another ledger's decisions."""
         decided, learnt = list[str](), list[tuple[str, Array, float]]()
-        for id, arm, reward, when in outcomes:
-            held = self._ledger.held(id)
-            before = self._learnt.get(id) if held is None else held.reward
-            if None not in (before, reward) and before != reward:
-                raise Conflict(
-                    f"id {id!r} was told {before} here and {reward} there: nothing was changed; "
-                    "amend one of them, or merge both into a fresh decider"
-                )
+        for outcome in outcomes:
+            id, arm, reward, when, why, _ = outcome
+            held = self._settled.get(id) or self._ledger.held(id)
+            before = self._told_here(outcome, held)
             if held is not None:
-                if held.pending and reward is not None:
-                    yield Told(id, when, reward)
+                news: Told | Withdrawn | None = None
+                if reward is not None:
+                    news = Told(id, when, reward, why)
+                elif why is not None:
+                    news = Withdrawn(id, when, why)
+                if held.pending and news is not None:
+                    self._settled[id] = settled(held, 0, news)
+                    yield news
                 continue
             if id not in self._decided:
                 decided.append(id)
@@ -154,6 +178,40 @@ class Here:
             )
             self._note(event)
             yield event
+
+    def _told_here(self, there: Outcome, held: Held | None) -> float | None:
+        """Return the outcome that a decision has here, or raise if it is another one there."""
+        id, arm, reward, _, why, decision = there
+        x, before = self._learnt.get(id, (None, None)) if held is None else (held.arm, held.reward)
+        if held is not None and decision is not None:
+            same = _origin(held.decision) == _origin(decision)
+        else:
+            same = x is None or arm is None or np.array_equal(x, arm)
+        if not same:
+            raise Conflict(
+                f"id {id!r} is one decision here and another there: nothing was changed; deciders "
+                "that are to be merged need ids of their own, or none"
+            )
+        gone = None if held is None else held.why
+        waits = (before is None and gone is None) or (reward is None and why is None)
+        if before != reward and not waits:
+            remedy = "amend or withdraw it in one of them"
+            if held is None:
+                remedy = "merge the deciders that made the decisions into a fresh one"
+            raise Conflict(
+                f"id {id!r} was {_said(before, gone)} here and {_said(reward, why)} there: nothing "
+                f"was changed; {remedy}"
+            )
+        return before
+
+
+def _origin(decision: Decided) -> tuple[float, int, int]:
+    """Return what no two decisions of one id have in common."""
+    return decision.time, decision.session, decision.draw
+
+
+def _said(reward: float | None, why: str | None) -> str:
+    return f"withdrawn ({why})" if reward is None else f"told {reward}"
 
 
 def _is_whole(ledger: Ledger, known: Known) -> bool:
@@ -198,6 +256,12 @@ def check_mergeable(one: Known, other: Known, columns: tuple[str, ...] | None) -
                 f"{known.strategy!r} with half_life={known.half_life or None}: share a store "
                 "instead, which keeps who and when"
             )
+    if other.state.ridge.forgotten:
+        raise ValueError(
+            "merging needs deciders that forgot nothing, got one whose outcomes lost "
+            f"{other.state.ridge.forgotten:.3g} of {other.state.ridge.n} weights: share a store "
+            "instead"
+        )
     if other.strategy.learns_on != one.strategy.learns_on:
         raise ValueError(
             f"merging needs strategies that learn on the same, got {one.strategy!r} and "

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import math
 import threading
-import time
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 from projbandits._checks import Array
+from projbandits.deciding import reports
 from projbandits.deciding.units import Looked
 from projbandits.decisions.choosing import Recent
 from projbandits.decisions.decision import Decision
@@ -18,7 +18,7 @@ from projbandits.decisions.eligibility import check_suits
 from projbandits.features import Features
 from projbandits.ledger.fold import SECONDS, Known, advanced, snapshot
 from projbandits.ledger.forking import renewed
-from projbandits.ledger.happened import Changed, Event
+from projbandits.ledger.happened import Event
 from projbandits.ledger.protocol import Ledger, Snapshot
 from projbandits.ledger.randomness import Streams, new_session
 from projbandits.ridge import Ridge
@@ -204,7 +204,7 @@ class Recorded:
         """
         if columns == known.columns or not self._ledger.waits:
             return False
-        self._ledger.append([Changed(time.time(), columns=columns)])
+        self._ledger.append([reports.named(columns)])
         return True
 
     def __reduce__(self) -> str:

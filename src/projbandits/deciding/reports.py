@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from projbandits._checks import integer, positive, real, real_vector, short
+from projbandits._checks import integer, positive, real, real_vector, short, storable
 from projbandits._tables import is_table
 from projbandits.decisions import offers
 from projbandits.decisions.decision import Decision
@@ -42,8 +42,9 @@ def ids(id: str | None, count: int | None) -> Sequence[str]:
     slots = 1 if count is None else integer("count", count, least=1)
     if id is None:
         return [new_id() for _ in range(slots)]
-    if not isinstance(id, str) or not 0 < len(id) <= LONGEST_ID or "\0" in id:
+    if not isinstance(id, str) or not 0 < len(id) <= LONGEST_ID:
         raise ValueError(f"id must be a text of 1 to {LONGEST_ID} characters, got {short(id)}")
+    storable("id", id)
     return [id] if count is None else [f"{id}/{slot}" for slot in range(slots)]
 
 
@@ -95,16 +96,23 @@ def amended(id: str | Decision, reward: Any) -> Amended:
 
 def withdrawn(id: str | Decision, why: Any) -> Withdrawn:
     """Return that a decision has no outcome."""
-    if not isinstance(why, str) or not 0 < len(why) <= LONGEST_ID or why == EXPIRED:
+    if why == EXPIRED:
+        raise ValueError(f"why must not be {EXPIRED!r}, which is what `expire` says: use another")
+    if not isinstance(why, str) or not 0 < len(why) <= LONGEST_ID:
         raise ValueError(f"why must be a text of 1 to {LONGEST_ID} characters, got {short(why)}")
-    return Withdrawn(_key(id), time.time(), why)
+    return Withdrawn(_key(id), time.time(), storable("why", why))
+
+
+def assumed(reward: Any) -> float:
+    """Return the outcome to assume where none came."""
+    return _number("reward", reward)
 
 
 def expired(id: str, now: float, reward: float | None) -> Told | Withdrawn:
     """Return what to assume of an outcome that did not come in time."""
     if reward is None:
         return Withdrawn(id, now, EXPIRED)
-    return Told(id, now, _reward(id, reward), EXPIRED)
+    return Told(id, now, reward, EXPIRED)
 
 
 def seconds(name: str, value: Any, number: str = "seconds") -> float:
@@ -203,7 +211,7 @@ def changed(
                 f"{subspace!r}"
             )
         basis = subspace.basis
-        names = subspace.names and tuple(map(str, subspace.names))
+        names = columns(subspace.names and tuple(map(str, subspace.names)))
         if names and known.columns:
             order = offers.match("subspace", names, known.columns)
             basis, names = (basis if order is None else basis[order]), known.columns
@@ -220,6 +228,18 @@ def changed(
     )
 
 
+def columns(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Return the names of features, if files and databases can keep them."""
+    for name in names or ():
+        storable("a column's name", name)
+    return names
+
+
+def named(names: tuple[str, ...] | None) -> Changed:
+    """Return that features have these names from now on."""
+    return Changed(time.time(), columns=columns(names))
+
+
 def _key(id: Any) -> str:
     key = id.id if isinstance(id, Decision) else id
     if not isinstance(key, str):
@@ -230,8 +250,12 @@ def _key(id: Any) -> str:
 def _reward(key: str, reward: Any) -> float:
     if type(reward) is float and abs(reward) <= LARGEST_NUMBER:
         return reward
+    return _number(f"the reward of {key!r}", reward)
+
+
+def _number(name: str, reward: Any) -> float:
     if isinstance(reward, bool | np.bool_):  # a click is as welcome as 1.0
         reward = float(reward)
-    value = real(f"the reward of {key!r}", reward)
-    check_reward(f"the reward of {key!r}", value)
+    value = real(name, reward)
+    check_reward(name, value)
     return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from projbandits._files import whole as whole_file
 from projbandits._version import __version__
 from projbandits.deciding import format1, restoring
-from projbandits.decisions.eligibility import check_suits
+from projbandits.decisions.eligibility import check_all_suit, check_suits
 from projbandits.ledger import dump
 from projbandits.ledger.codec import LENGTH, Record
 from projbandits.ledger.describing import strategy_fields, strategy_of
@@ -58,16 +58,16 @@ def save(decider: Accounted, path: Path) -> None:
         file.write(b"%s%d\n" % (FILE_KIND, FILE_FORMAT))
         place, digest = file.tell(), hashlib.sha256()
         file.write(b"%064d\n" % 0)
-        for piece in _pieces(decider, text):
+        for piece in _pieces(decider, text, known.position):
             digest.update(piece)
             file.write(piece)
         file.seek(place)
         file.write(digest.hexdigest().encode())
 
 
-def _pieces(decider: Accounted, text: bytes) -> Iterator[bytes]:
+def _pieces(decider: Accounted, text: bytes, last: int) -> Iterator[bytes]:
     yield LENGTH.pack(len(text)) + text
-    for part in dump.parts(decider._ledger):
+    for part in dump.parts(decider._ledger, last):
         yield part.packed()
     for log in decider._files:
         if isinstance(log, bytes):
@@ -75,7 +75,11 @@ def _pieces(decider: Accounted, text: bytes) -> Iterator[bytes]:
 
 
 def load(
-    cls: type[Made], path: Path, strategy: LinearStrategy | None, resume: bool, largest: float
+    cls: type[Made],
+    path: Path,
+    strategy: LinearStrategy | Sequence[LinearStrategy] | None,
+    resume: bool,
+    largest: float,
 ) -> Made:
     """Return the decider in a file."""
     version, body = _body(path)
@@ -87,7 +91,7 @@ def load(
             f"resume must be False, {str(path)!r} is of the first format, whose randomness is "
             "drawn in another way"
         )
-    given = [_strategy(path, fields, strategy)]
+    given = _strategies(path, fields, check_all_suit(strategy))
     decider = cls.__new__(cls)
     with named(path):
         made = reading.ledger(fields, parts, given, largest)
@@ -133,21 +137,20 @@ def _body(path: Path) -> tuple[int, bytes]:
     return int(version), body
 
 
-def _strategy(
-    path: Path, fields: dict[str, Any], strategy: LinearStrategy | None
-) -> LinearStrategy:
-    """Return the strategy of a file: the given one, or one of the library."""
-    if strategy is not None:
-        check_suits(strategy)
-        if repr(strategy) != fields["label"]:
-            raise ValueError(
-                f"strategy must be {fields['label']}, as in the file, got {strategy!r}"
-            )
-        return strategy
+def _strategies(
+    path: Path, fields: dict[str, Any], given: list[LinearStrategy]
+) -> list[LinearStrategy]:
+    """Return the strategy of a file, the given one or one of the library, and others it had."""
+    label = fields["label"]
+    found = [strategy for strategy in given if repr(strategy) == label]
+    if found:
+        return [found[0], *given]
+    if given and (fields["strategy"] is None or any(map(strategy_fields, given))):
+        raise ValueError(f"strategy must be {label}, as in the file, got {given[-1]!r}")
     if fields["strategy"] is None:
         raise ValueError(
-            f"{str(path)!r} was saved with {fields['label']}, which a file cannot hold: pass it as "
+            f"{str(path)!r} was saved with {label}, which a file cannot hold: pass it as "
             "Decider.load(path, strategy=...)"
         )
     with named(path):
-        return check_suits(strategy_of(fields["strategy"], fields["label"]))
+        return [check_suits(strategy_of(fields["strategy"], label)), *given]

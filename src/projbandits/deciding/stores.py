@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from projbandits._checks import short
+from projbandits._checks import short, storable
 from projbandits.ledger.happened import Opened
 from projbandits.ledger.protocol import Conflict, Ledger, Store
 
 
-def open_store(store: Any) -> Store:
-    """Return the store at a URL, or the one that is given."""
+def open_store(store: Any, make: bool = True) -> Store:
+    """Return the store at a URL, or the one that is given; it must be there unless `make`."""
     if isinstance(store, Store):
         return store
     if not isinstance(store, str) or ":" not in store:
@@ -19,7 +19,7 @@ def open_store(store: Any) -> Store:
             "store must be a URL such as 'sqlite:///films.db' or 'postgresql://host/database', or "
             f"a store, got {short(store)}"
         )
-    found: Store = database_part("sql").open_store(store)
+    found: Store = database_part("sql").open_store(store, make)
     return found
 
 
@@ -39,7 +39,8 @@ def named_ledger(store: Any, name: Any, first: Opened | None) -> Ledger:
     """Return a ledger of a store; a new one that begins with `first`, if there is none."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"name must say what the decider is called in the store, got {name!r}")
-    found = open_store(store)
+    storable("name", name)
+    found = open_store(store, make=first is not None)
     if first is None:
         return found.open(name)
     if name not in found.names():

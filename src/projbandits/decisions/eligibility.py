@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any
 
 from projbandits.decisions.limits import LARGEST_NUMBER
@@ -32,6 +33,23 @@ def check_suits(strategy: Any) -> LinearStrategy:
                 f"{value!r}"
             )
     return strategy
+
+
+def check_all_suit(strategy: Any) -> list[LinearStrategy]:
+    """Return the strategies that a user gives: none, one, or a list of them."""
+    if strategy is None:
+        return []
+    return [*map(check_suits, strategy if isinstance(strategy, list | tuple) else [strategy])]
+
+
+def check_told_apart(strategy: LinearStrategy, others: Iterable[LinearStrategy]) -> None:
+    """Raise if a ledger, which knows a user's own strategies by their repr, would mix them up."""
+    for other in others:
+        if repr(other) == repr(strategy) and other != strategy:
+            raise ValueError(
+                f"strategy must not look like another one of this decider, got a second "
+                f"{strategy!r}: give its function or its class a name of its own"
+            )
 
 
 def check_subspace(subspace: Any) -> Subspace:

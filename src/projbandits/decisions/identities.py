@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from projbandits._checks import short
+from projbandits._checks import short, storable
 from projbandits.ledger.labels import write_label
 
 
@@ -57,9 +57,10 @@ def items_of(ids: Any, size: int) -> tuple[str, ...]:
         raise TypeError(f"ids must list a text or a whole number for each row, got {short(ids)}")
     listed = [*ids]
     labels = _written(listed)
+    problem = _unstorable("ids", labels)
     if len(labels) != size:
         problem = _problem("ids", labels, listed, size)
-        assert problem is not None
+    if problem is not None:
         raise problem
     return tuple(labels)
 
@@ -85,4 +86,14 @@ def _problem(name: str, labels: list[str] | None, given: Any, size: int) -> Exce
     if len(set(labels)) != len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
         return ValueError(f"{name} must be distinct, got {twice} more than once")
+    return _unstorable(name, labels)
+
+
+def _unstorable(name: str, labels: list[str]) -> Exception | None:
+    if not "".join(labels).isprintable():
+        try:
+            for label in labels:
+                storable(f"each of {name}", label)
+        except ValueError as error:
+            return error
     return None

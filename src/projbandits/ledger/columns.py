@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._checks import Array, storable
 from projbandits.ledger import codec
 from projbandits.ledger.happened import (
     OUTCOMES,
@@ -173,11 +173,4 @@ def array(content: bytes) -> Array:
 
 def _text(name: str, value: str | None) -> str | None:
     """Return a text that both databases can keep."""
-    if value is not None and not value.isprintable():
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(f"{name} must be valid Unicode, got {value!r}") from error
-        if "\x00" in value:
-            raise ValueError(f"{name} must not have a zero character, got {value!r}")
-    return value
+    return None if value is None else storable(name, value)

@@ -94,12 +94,18 @@ class Database:
             )
             sa.event.listen(engine, "connect", _prepare_sqlite)
             return engine
-        engine = sa.create_engine(
-            self.url.set(drivername=DRIVERS["postgresql"]),
-            poolclass=sa.pool.NullPool,
-            isolation_level="AUTOCOMMIT",
-            connect_args={"connect_timeout": 10},
-        )
+        try:
+            engine = sa.create_engine(
+                self.url.set(drivername=DRIVERS["postgresql"]),
+                poolclass=sa.pool.NullPool,
+                isolation_level="AUTOCOMMIT",
+                connect_args={"connect_timeout": 10},
+            )
+        except ImportError as error:  # the package, or the C library that it needs
+            raise ModuleNotFoundError(
+                f"a store on PostgreSQL needs the package 'psycopg': {error}: "
+                "pip install 'projbandits[store]'"
+            ) from error
         sa.event.listen(engine, "connect", _prepare_postgresql)
         return engine
 

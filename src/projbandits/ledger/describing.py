@@ -68,7 +68,10 @@ def strategy_of(
         if repr(strategy) == label:
             return strategy
     if fields is None:
-        raise ValueError(f"strategy must be given, {label} is one that only its user has")
+        raise ValueError(
+            f"strategy must be given, {label} is one that only its user has: pass it to "
+            "Decider.open or Decider.load, or a list of all that there were"
+        )
     if (
         not isinstance(fields, Mapping)
         or {*fields} != {"class", "fields"}

@@ -38,11 +38,11 @@ class Part(NamedTuple):
         return b"".join((head, name, body))
 
 
-def parts(ledger: Ledger) -> Iterator[Part]:
-    """Yield a ledger in parts."""
+def parts(ledger: Ledger, upto: int) -> Iterator[Part]:
+    """Yield a ledger in parts, up to a position: another process may be adding to it."""
     if isinstance(ledger, MemoryLedger):
         yield from _early(ledger)
-    for chunk in ledger.read(ledger.base):
+    for chunk in ledger.read(ledger.base, upto):
         for entry in chunk:
             yield Part(EVENT, entry.position, encode(entry.event))
     if isinstance(ledger, MemoryLedger):

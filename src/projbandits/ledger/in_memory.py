@@ -140,12 +140,18 @@ class MemoryLedger:
         return index.is_new(event) if isinstance(event, Learnt) else True
 
     def _check_kept(self, event: Outcome, held: Held) -> None:
-        """Raise if an outcome is to be changed that can no longer be unlearnt."""
+        """Raise if an outcome is to be changed of which too little is left."""
         gone = not self.whole or held.arm is GONE
+        if held.place is None and held.arm is GONE:
+            raise Conflict(
+                f"id {event.id!r} was withdrawn ({held.why}), and what was chosen is not kept: "
+                "make the decider with log=True or store=, to amend what was withdrawn"
+            )
         if held.place is not None and (gone or held.place <= self._kept[0]):
             raise Conflict(
                 f"id {event.id!r} was learnt, and cannot be unlearnt, as what came before is not "
-                "kept: make the decider with log=True or store=, to amend and withdraw outcomes"
+                "kept: make the decider with log=True or store=, and do not spill it, to amend and "
+                "withdraw outcomes"
             )
 
     def _up_to_date(self) -> Index:

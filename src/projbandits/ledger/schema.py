@@ -136,6 +136,13 @@ def version(database: Database) -> int | None:
     return None if found is None else int(found)
 
 
+def is_there(database: Database) -> bool:
+    """Tell whether a database holds the tables, without making a file of a mistyped name."""
+    if database.sqlite and database.file() is None:
+        return False
+    return version(database) is not None
+
+
 def prepare(database: Database) -> None:
     """Make the tables where there are none, and raise if they are of another version."""
     found = version(database)

@@ -34,9 +34,9 @@ _open: weakref.WeakValueDictionary[tuple[str, object], SqlStore] = weakref.WeakV
 """The stores of this process: deciders on the same database share connections and flushes."""
 
 
-def open_store(url: str) -> SqlStore:
+def open_store(url: str, make: bool = True) -> SqlStore:
     """Return the store at a URL; all of this process on one database share it."""
-    made = SqlStore(url)
+    made = SqlStore(url, make)
     file = made.database.file() if made.database.sqlite else None
     return _open.setdefault((url, file), made)
 
@@ -47,8 +47,9 @@ class SqlStore:
     Parameters
     ----------
     url : str
-        As in `sqlite:///films.db` or `postgresql://user@host/name`. The tables are made if there
-        are none.
+        As in `sqlite:///films.db` or `postgresql://user@host/name`.
+    make : bool
+        Whether to make the tables if there are none; otherwise that is an error.
 
     Examples
     --------
@@ -61,8 +62,13 @@ class SqlStore:
     []
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, make: bool = True) -> None:
         self.database = Database(url)
+        if not make and not schema.is_there(self.database):
+            raise Unknown(
+                f"{self.database.shown} holds no deciders: see that this is the right place; "
+                "pb.Decider(..., store=..., name=...) makes one"
+            )
         schema.prepare(self.database)
         self._glance()
         self._committer: Committer[Work, Any] = Committer(self._commit, PAUSES)
