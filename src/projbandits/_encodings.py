@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from projbandits._checks import Array, did_you_mean, real, real_array, short
-from projbandits._columns import TOGETHER, Column, Columns
+from projbandits._columns import MANY_COLUMNS, Column, Columns
 from projbandits._tables import is_missing
 
 CONSTANT_WITHIN = 1e-10
@@ -102,7 +102,7 @@ class Numeric:
 
 def fit_numbers(columns: Columns, names: Sequence[str], missing: str) -> dict[str, Numeric]:
     """Return what `Numeric.fit` learns of many columns at once; nothing of few, or with gaps."""
-    if len(names) < TOGETHER:
+    if len(names) < MANY_COLUMNS:
         return {}
     rows = np.ascontiguousarray(columns.block(names).T)  # sums are then the same for any table
     sizes = np.abs(rows).max(axis=1)
@@ -116,7 +116,7 @@ def fit_numbers(columns: Columns, names: Sequence[str], missing: str) -> dict[st
 
 def encode_numbers(columns: Columns, sources: Sequence[Numeric], out: Array) -> bool:
     """Write what many sources do at once; return False if they are few, or one has gaps."""
-    if len(sources) < TOGETHER:
+    if len(sources) < MANY_COLUMNS:
         return False
     values = columns.block([source.name for source in sources])
     if not math.isfinite(float(values.sum())):

@@ -298,7 +298,7 @@ class Subspace:
         >>> U.describe([0.0, 1.0, -0.5])
         '1 price - 0.5 size'
         """
-        names: Sequence[str] = self.names or [f"x[{i}]" for i in range(self.ambient)]
+        names = feature_names(self.names, self.ambient)
         largest = np.argsort(-np.abs(direction), kind="stable")[:4]
         terms = [
             f"{'-' if direction[i] < 0 else '+'} {abs(direction[i]):.3g} {names[i]}"
@@ -349,6 +349,11 @@ class Subspace:
 
     def __repr__(self) -> str:
         return f"Subspace(dim={self.dim}, ambient={self.ambient})"
+
+
+def feature_names(names: Sequence[str] | None, d: int) -> Sequence[str]:
+    """Return the names of d features, made up where there are none."""
+    return names or [f"x[{j}]" for j in range(d)]
 
 
 def _descends(column: Any, name: Any, prefix: str | None) -> bool:

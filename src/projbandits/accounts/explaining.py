@@ -11,13 +11,13 @@ import numpy as np
 from projbandits._blas import single_threaded_blas
 from projbandits._checks import Array
 from projbandits.accounts.counterfactual import Counterfactual, counterfactual
-from projbandits.accounts.protected import feature_names
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.decisions import contexts, offers
 from projbandits.decisions.decision import Decision, Grounds
 from projbandits.decisions.probabilities import probabilities
 from projbandits.ledger.fold import Known
 from projbandits.ledger.labels import read_label
+from projbandits.subspace import feature_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,9 +85,9 @@ def explain(known: Known, decision: Decision, arms: Any) -> Explanation:
         )
     X, labels, chosen, best, stated = _rows(decision, grounds, grounds.arms)
     state = grounds.state
-    theta = (state.ridge if state.effects is None else state.effects).theta
-    linear = np.einsum("ij,j->i", X, grounds.strategy.aim(state))
-    ignored = np.einsum("ij,j->i", X, theta) - linear
+    aim = grounds.strategy.aim(state)
+    linear = np.einsum("ij,j->i", X, aim)
+    ignored = np.einsum("ij,j->i", X, state.believed.theta) - linear
     counted = linear + grounds.own
     names = feature_names(grounds.columns, X.shape[1])
     if set(names) & set(OWN):
@@ -101,8 +101,7 @@ def explain(known: Known, decision: Decision, arms: Any) -> Explanation:
     reason = _reason(decision, grounds, counted, labels, chosen, best)
     otherwise = None
     if decision.index is not None:
-        aim, P = grounds.strategy.aim(grounds.state), grounds.state.projection
-        otherwise = counterfactual(X, counted, aim, P, chosen, labels, names)
+        otherwise = counterfactual(X, counted, aim, state.projection, chosen, labels, names)
     return Explanation(reason, table, otherwise)
 
 

@@ -12,7 +12,7 @@ from projbandits._blas import single_threaded_blas
 from projbandits._checks import Array
 from projbandits.decisions.readings import Reader
 from projbandits.ledger.fold import Known, advanced, learns_plainly
-from projbandits.ledger.happened import Believed, Decided, Event, Learnt, Merged, Outcome
+from projbandits.ledger.happened import Believed, Decided, Event, Learnt, Merged, Outcome, Told
 from projbandits.ledger.protocol import Held, Ledger
 from projbandits.strategies import LinearStrategy
 
@@ -74,7 +74,7 @@ def check_promises(
     nothing counts twice | 1 decisions with 1 ids, 1 of them told, none twice
     the belief is that of the outcomes | 1 observations, theta within ... of the ridge solution
     every decision can be made again | 1 decided again, 1 the same
-    nobody shares randomness or forgets | 1 random streams in 1 sessions, each used once
+    nobody shares randomness or looks ahead | 1 random streams in 1 sessions, each used once
     """
     given = [*given]
     last = ledger.last()
@@ -104,12 +104,11 @@ class _Tally:
     """Counts what is in a ledger, event by event."""
 
     def __init__(self) -> None:
-        self.events = self.gaps = self.decisions = self.forgot = 0
+        self.events = self.gaps = self.decisions = self.ahead = 0
         self.ids = dict[str, int]()
         self.told = dict[str, int]()
-        self.twice_told = self.unknown = 0
+        self.unknown = 0
         self.streams = set[tuple[int, int]]()
-        self.seen = dict[int, int]()
         self.shared = 0
         self.others = list[Event]()
         self._last: int | None = None
@@ -125,13 +124,10 @@ class _Tally:
                 stream = event.session, event.draw
                 self.shared += stream in self.streams
                 self.streams.add(stream)
-                # A process sees what it saw before, and nothing from the future.
-                before = self.seen.get(event.session, 0)
-                self.forgot += not (event.known < position)
-                self.seen[event.session] = max(before, event.known)
+                self.ahead += event.known >= position
         elif isinstance(event, Outcome):
             self.unknown += event.id not in self.ids
-            if type(event).__name__ == "Told":
+            if isinstance(event, Told):
                 self.told[event.id] = self.told.get(event.id, 0) + 1
         elif isinstance(event, Learnt | Merged | Believed):
             self.others.append(event)
@@ -156,12 +152,13 @@ class _Tally:
         )
 
     def sessions(self) -> Finding:
-        found = f"{len(self.streams)} random streams in {len(self.seen)} sessions, each used once"
-        if self.shared or self.forgot:
-            found = (
-                f"{self.shared} random streams used again, {self.forgot} decisions ahead of time"
-            )
-        return Finding("nobody shares randomness or forgets", not self.shared + self.forgot, found)
+        sessions = len({session for session, _ in self.streams})
+        found = f"{len(self.streams)} random streams in {sessions} sessions, each used once"
+        if self.shared or self.ahead:
+            found = f"{self.shared} random streams used again, {self.ahead} decisions ahead of time"
+        return Finding(
+            "nobody shares randomness or looks ahead", not self.shared + self.ahead, found
+        )
 
 
 class _Sums:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from projbandits._cached import cached_property
 from projbandits._checks import Array
-from projbandits.subspace import Subspace
+from projbandits.subspace import Subspace, feature_names
 
 LEVELS_APART = 6
 """A piece with at most so many values has a group for each; others are cut at their terciles."""
@@ -77,11 +77,6 @@ class Protected:
     @cached_property
     def _columns(self) -> NDArray[np.bool_]:
         return np.asarray(self.varied_directions.any(axis=1))
-
-
-def feature_names(columns: Sequence[str] | None, d: int) -> Sequence[str]:
-    """Return the features' names, made up where there are none."""
-    return columns or [f"x[{j}]" for j in range(d)]
 
 
 def along(direction: Array, X: Array) -> Array:

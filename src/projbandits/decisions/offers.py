@@ -33,7 +33,7 @@ Which it weighs is determined by the belief, so whoever decides again weighs the
 """
 
 
-FEW = 10_000
+FEW_NUMBERS = 10_000
 """Of fewer numbers than this, BLAS adds up products in one thread."""
 
 
@@ -265,7 +265,7 @@ def _check_sizes(name: str, matrix: Array, columns: Sequence[Any] | None, penalt
     with np.errstate(over="ignore", invalid="ignore"):  # too large is what is looked for
         if matrix.flags.forc:
             flat = matrix.ravel(order="K")
-            total = flat.dot(flat) if flat.size < FEW else np.einsum("i,i->", flat, flat)
+            total = flat.dot(flat) if flat.size < FEW_NUMBERS else np.einsum("i,i->", flat, flat)
         else:
             total = np.einsum("ij,ij->", matrix, matrix)
     largest = LARGEST_ENTRY * math.sqrt(penalty)

@@ -17,7 +17,7 @@ MOST_PARTS = 16
 """How many chunks of cells are kept before they are put together."""
 MOST_CELLS = 2**17
 """With more cells, a log is read again instead."""
-PENALTY = 0.1
+SCALED_PENALTY = 0.1
 """The ridge of theta-hat, on features in units of their root mean square."""
 
 
@@ -190,7 +190,7 @@ def theta(factor: Array, n: float) -> Array:
     sizes = np.linalg.norm(factor[:, :d], axis=0) / np.sqrt(max(n, 1.0))
     scale = np.where(sizes > 0, sizes, 1.0)
     scaled = factor / np.append(scale, 1.0)
-    found: Array = Ridge(PENALTY, int(n), scaled).theta / scale
+    found: Array = Ridge(SCALED_PENALTY, int(n), scaled).theta / scale
     return found
 
 

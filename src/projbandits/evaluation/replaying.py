@@ -15,7 +15,7 @@ from projbandits.decisions.eligibility import check_suits
 from projbandits.decisions.offers import Offer
 from projbandits.decisions.probabilities import probabilities
 from projbandits.evaluation.estimates import CLIP, turned
-from projbandits.evaluation.grouping import PENALTY
+from projbandits.evaluation.grouping import SCALED_PENALTY
 from projbandits.evaluation.judging import VALUES, judge
 from projbandits.evaluation.log import Log
 from projbandits.evaluation.logged import Logged, Offered, open_log
@@ -140,7 +140,7 @@ def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) 
         rows.append((m, turn, outside, theta, ratios, chances @ could))
     chosen, returns = X[at], rewards[at]
     means, turns, outside, thetas = (np.array([row[i] for row in rows]) for i in range(4))
-    last = Ridge.prior(X.shape[1], PENALTY).update_many(chosen / scale, returns)
+    last = Ridge.prior(X.shape[1], SCALED_PENALTY).update_many(chosen / scale, returns)
     final = last.theta / scale
     variances, ratio_variances, own = [], [], []
     for offered, row in zip(known.offers(), rows, strict=True):
@@ -208,13 +208,13 @@ def _knowledge(
     """
     columns, X, rewards = log.columns, log.X, log.rewards
     state = strategy.init(Offer(np.eye(X.shape[1])), log.subspace)
-    model, serves = Ridge.prior(X.shape[1], PENALTY), log.serves(strategy)
+    model, serves = Ridge.prior(X.shape[1], SCALED_PENALTY), log.serves(strategy)
     order, heard = log.told
     done = 0
     for t, offered in zip(log.known, log.offers(), strict=True):
         if heard[t] < done:  # a process that knew less than another before it
             state = strategy.init(Offer(np.eye(X.shape[1])), log.subspace)
-            model, done = Ridge.prior(X.shape[1], PENALTY), 0
+            model, done = Ridge.prior(X.shape[1], SCALED_PENALTY), 0
         for i in order[done : heard[t]]:
             model = model.update(X[i] / scale, rewards[i])
             if not serves:

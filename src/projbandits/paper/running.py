@@ -19,7 +19,7 @@ from projbandits.simulation.progress import Part, Progress
 from projbandits.simulation.request import identities
 from projbandits.strategies import Strategy
 
-BYTES = 40
+BYTES_PER_NUMBER = 40
 """A generous estimate of the bytes that one number of a trial's curves takes on disk."""
 
 
@@ -66,7 +66,7 @@ def bytes_of(experiment: Experiment, settings: dict[str, int]) -> int:
     """Return about how much room the results of an experiment take on disk."""
     size = size_of(experiment, settings)
     trials: int = size["trials"] * experiment.seeds
-    return BYTES * trials * len(experiment.families) * len(size["checkpoints"])
+    return BYTES_PER_NUMBER * trials * len(experiment.families) * len(size["checkpoints"])
 
 
 def run(

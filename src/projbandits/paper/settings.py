@@ -8,7 +8,7 @@ from projbandits.paper import experiments as e
 from projbandits.paper.experiments import Experiment
 from projbandits.strategies import Strategy
 
-GENTRY_1, FIRST, CURSE_1, REGRET_1, UE_01, PRINTED = e.FINITE
+GENTRY_1, GENTRY_FIRST, CURSE_1, REGRET_1, UE_01, PRINTED = e.FINITE
 GENTRY_C, CURSE_C, REGRET_C, UE_C = e.INFINITE
 FINITE_BENCHMARKS = (CURSE_1, REGRET_1, UE_01)
 INFINITE_BENCHMARKS = (CURSE_C, REGRET_C, UE_C)
@@ -61,7 +61,7 @@ C = Setting(
     own=GENTRY_C,
     benchmarks=INFINITE_BENCHMARKS,
 )
-STILL_WINES = Setting(
+C_STILL = Setting(
     *("c, 0 at first", "in setting c", e.STILL_C, e.ALPHA_STILL, e.CLOSE_STILL, e.TUNED_STILL),
     own=GENTRY_C,
     benchmarks=INFINITE_BENCHMARKS,
