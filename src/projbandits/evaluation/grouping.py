@@ -10,7 +10,7 @@ import numpy as np
 from projbandits._checks import Array
 from projbandits.evaluation.cells import Alike, Cells
 from projbandits.evaluation.counting import FOLDS, Counted, by_number, coded, folds
-from projbandits.evaluation.fitting import fold, merged
+from projbandits.evaluation.fitting import factor_of_means, fold, merged
 from projbandits.evaluation.log_schema import SUM, Chunk
 
 MOST_PARTS = 16
@@ -46,12 +46,8 @@ class Sums:
 
     def factor(self, arms: Array, number: int) -> Array:
         """Return the triangular factor of the rows in a fold."""
-        seen = self.n[number] > 0
-        d = arms.shape[1]
-        roots = np.sqrt(self.n[number, seen])
-        columns = [*(roots[:, None] * arms[: len(seen)][seen]).T, roots * self.mean[number, seen]]
-        rest = np.array([np.sqrt(self.squares[number].sum())])
-        return fold(fold(np.zeros((d + 1, d + 1)), columns), [*np.zeros((d, 1)), rest])
+        n, rest = self.n[number], float(np.sqrt(self.squares[number].sum()))
+        return factor_of_means(arms[: len(n)], n, self.mean[number], rest)
 
     def total(self) -> tuple[Array, Array, float]:
         """Return counts and means by arm, and the sum of squares within arms."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -191,7 +191,7 @@ class Schema:
 
     def read(self, first: int, table: Columns) -> Chunk:
         """Return rows of a table, checked."""
-        rewards = self._numbers(table, self.reward, first)
+        rewards = finite(table, self.reward, first)
         n = len(rewards)
         if self.id is not None:
             _distinct(table, self.id, first)
@@ -200,7 +200,7 @@ class Schema:
             action = self.catalogue.rows(table.values(self.action), self.action, first)
         else:
             features = self.features or ()
-            arms = np.column_stack([self._numbers(table, name, first) for name in features])
+            arms = np.column_stack([finite(table, name, first) for name in features])
             action = np.arange(n)
         propensity, chances = self._propensities(table, first, action, len(arms))
         return Chunk(
@@ -227,7 +227,7 @@ class Schema:
             if propensity.ndim == 2:
                 chances = propensity
         else:
-            chances = np.column_stack([self._numbers(table, c, first) for c in self.propensity])
+            chances = np.column_stack([finite(table, c, first) for c in self.propensity])
         if chances is not None:
             if chances.shape[1] != size:
                 raise ValueError(
@@ -250,8 +250,14 @@ class Schema:
             )
         return propensity, chances
 
-    def _numbers(self, table: Columns, name: str, first: int) -> Array:
-        return finite(table, name, first)
+
+def chunks_of(schema: Schema | None, piece: Any) -> Iterator[Chunk]:
+    """Yield the rows of a piece, checked; what has no columns is read as chunks."""
+    if schema is None:
+        yield from piece.chunks()
+    else:
+        for first, table in piece.tables(schema.needed):
+            yield schema.read(first, table)
 
 
 def _distinct(table: Columns, name: str, first: int) -> None:

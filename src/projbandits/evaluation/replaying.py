@@ -13,13 +13,13 @@ from projbandits._checks import Array, one_of, positive
 from projbandits.arms import Arm
 from projbandits.decisions.eligibility import check_suits
 from projbandits.decisions.offers import Offer
-from projbandits.decisions.probabilities import probabilities
 from projbandits.evaluation.estimates import CLIP, turned
 from projbandits.evaluation.grouping import SCALED_PENALTY
 from projbandits.evaluation.judging import VALUES, judge
 from projbandits.evaluation.log import Log
 from projbandits.evaluation.logged import Logged, Offered, open_log
 from projbandits.evaluation.offpolicy import Replay
+from projbandits.evaluation.policies import stated
 from projbandits.evaluation.spreading import Progress
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy, State
@@ -92,15 +92,7 @@ def replay(
     """
     one_of("value", value, VALUES)
     if isinstance(log, Log):
-        return judge(
-            log,
-            policy,
-            value=value,
-            subspace=subspace,
-            clip=clip,
-            executor=executor,
-            progress=progress,
-        )
+        return judge(log, policy, value, subspace, clip, executor, progress)
     if not isinstance(policy, LinearStrategy) and (callable(policy) or isinstance(policy, str)):
         raise TypeError(
             f"policy must be a strategy for a decider's own log, got {policy!r}: make a log of it "
@@ -126,12 +118,7 @@ def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) 
         if arms is None or not arms.holds(offered.arms):  # the same arms have the same D_k
             arms = Offer(offered.arms)
             played.offer(offered.arms)
-        chances = probabilities(strategy, state, arms)
-        if chances is None:
-            raise ValueError(
-                f"strategy must have known probabilities, got {strategy!r}: give it a method "
-                "probabilities(state, arms)"
-            )
+        chances = stated(strategy, state, arms)
         played.add(chances, offered.position)
         m = wanted @ (chances @ offered.arms)
         turn, outside = turned(m, offered.arms, offered.chances)
