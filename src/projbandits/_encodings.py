@@ -158,7 +158,7 @@ class Categorical:
                 "identity is no category"
             )
         if not levels or len(set(levels)) != len(levels):
-            raise ValueError(f"the levels of {name!r} must be distinct and some, got {levels!r}")
+            raise ValueError(f"the levels of {name!r} must be some, and distinct, got {levels!r}")
         return cls(name, tuple(levels), unseen, missing)
 
     @property

@@ -19,7 +19,7 @@ from projbandits.ledger.protocol import Held, Ledger
 from projbandits.ledger.randomness import Streams
 
 DECIDED_AGAIN = 3000
-"""Of more decisions than this, about so many are decided again; all are counted."""
+"""If there are more decisions, about this many are decided again; all are counted."""
 
 
 class Made(NamedTuple):

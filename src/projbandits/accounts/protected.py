@@ -15,10 +15,10 @@ from projbandits._checks import Array
 from projbandits.subspace import Subspace, feature_names
 
 LEVELS_APART = 6
-"""A piece with at most so many values has a group for each; others are cut at their terciles."""
+"""A piece with at most this many values has a group for each; others are cut at their terciles."""
 
 LEVELS_LOOKED_AT = 1000
-"""More values than `LEVELS_APART` are mostly found among so many."""
+"""Among this many, more values than `LEVELS_APART` are mostly found."""
 
 SCORE_ROUNDING = 1e-12
 
@@ -124,7 +124,7 @@ def groups(values: Array, counts: NDArray[np.int64] | None = None) -> list[tuple
 
 
 def _terciles(values: Array, counts: NDArray[np.int64]) -> Array:
-    """Return the terciles of values that come so many times each, as np.quantile has them."""
+    """Return the terciles of values with their counts, as np.quantile has them."""
     if (counts == 1).all():
         return np.quantile(values, [1 / 3, 2 / 3])
     order = values.argsort()

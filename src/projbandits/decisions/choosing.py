@@ -281,7 +281,7 @@ def repeated(ledger: Ledger, ids: Sequence[str], arms: DecisionSet) -> list[Deci
         if not _has(arms, decision):
             raise Conflict(
                 f"id {decision.id!r} was decided before, and the arm chosen then is not in its "
-                "place among these: pass the arms of then, or another id"
+                "place among these: pass the same arms, or another id"
             )
     return found
 

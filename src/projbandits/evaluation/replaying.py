@@ -216,10 +216,11 @@ def _knowledge(
             )
         elif columns["observations"][t] != done:
             raise ValueError(
-                f"log must have every outcome that was known to decision {columns['id'][t]!r}, it "
-                f"has {done} of {columns['observations'][t]} (the others came by `learn` or "
-                f"`merge`, or their rows are left out), and {strategy!r} cannot take over what was "
-                "believed: replay a strategy that learns on the same, or a table with its attrs"
+                f"log is incomplete: decision {columns['id'][t]!r} knew "
+                f"{columns['observations'][t]} outcomes, the log has {done} (the others came by "
+                f"`learn` or `merge`, or their rows are left out), and {strategy!r} cannot take "
+                "over what was believed: replay a strategy that learns on the same, or a table "
+                "with its attrs"
             )
         state = state._replace(step=int(columns["step"][t]))
         yield state, offered, model.theta / scale

@@ -244,7 +244,7 @@ class EffectBelief:
     def directions(self, normals: Array) -> Array:
         """Return the wanted part of theta: its mean, and a draw for each row of normal numbers."""
         if not isinstance(self.effects, Effects):
-            raise ValueError("arm_effects weighs each arm on offer, and these are too many to")
+            raise ValueError("arm_effects weighs each arm on offer, got too many: offer fewer")
         inverse, theta = self.effects._linear
         drawn = self.noise * normals @ np.linalg.cholesky(inverse).T
         return wanted_rows(np.vstack([theta, theta + drawn]), self.wanted)
