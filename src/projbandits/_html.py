@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Iterable, Mapping
 from html import escape
-from typing import Any
+from typing import Any, ClassVar
 
 CARD_STYLE = """
 .projbandits { --accent: #2f6fb3; --line: rgba(128, 128, 128, .35); color: inherit;
@@ -34,6 +35,22 @@ CARD_STYLE = """
 
 MANY_ROWS = 10
 """How many rows or names a card shows."""
+
+
+class Shown:
+    """What a notebook shows by a function of `notebook`, whose name is given as `by`."""
+
+    __slots__ = ()
+    _shown_by: ClassVar[str]
+
+    def __init_subclass__(cls, by: str | None = None) -> None:
+        if by is not None:
+            cls._shown_by = by
+
+    def _repr_html_(self) -> str:
+        # By name and only now: no object depends on how a notebook shows it.
+        show = getattr(importlib.import_module("projbandits.notebook"), self._shown_by)
+        return str(show(self))
 
 
 def details(head: str, body: str, *, name: str = "", kind: str = "") -> str:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._blas import single_threaded_blas
+from projbandits._html import Shown
 from projbandits._version import __version__
 from projbandits.accounts import item_groups as reading
 from projbandits.accounts import words
@@ -103,7 +104,7 @@ class Costs(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Audit:
+class Audit(Shown, by="audit"):
     """What an audit found: four answers, and what else must be known.
 
     Parameters
@@ -157,10 +158,6 @@ class Audit:
         """Draw the audit and return the matplotlib Figure."""
         # By name and only now: this module must not load matplotlib early.
         return importlib.import_module("projbandits.plots").audit(self)
-
-    def _repr_html_(self) -> str:
-        # By name and only now: nothing here depends on how a notebook shows it.
-        return str(importlib.import_module("projbandits.notebook").audit(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values; docs/audit.md has the schema."""

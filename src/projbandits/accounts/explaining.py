@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from projbandits._blas import single_threaded_blas
 from projbandits._checks import Array
+from projbandits._html import Shown
 from projbandits.accounts.counterfactual import Counterfactual, counterfactual
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.decisions import contexts, offers
@@ -28,7 +28,7 @@ OWN = ("counted", "ignored", "effect", "probability", "chosen")
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
+class Explanation(Shown, by="explanation"):
     """The scores behind a decision, and its reason in words.
 
     Parameters
@@ -50,10 +50,6 @@ class Explanation:
     reason: str
     table: pd.DataFrame
     counterfactual: Counterfactual | None = None
-
-    def _repr_html_(self) -> str:
-        # By name and only now: nothing here depends on how a notebook shows it.
-        return str(importlib.import_module("projbandits.notebook").explanation(self))
 
     def __str__(self) -> str:
         otherwise = "" if self.counterfactual is None else f"\n{self.counterfactual.text}"

@@ -14,7 +14,6 @@ from projbandits.decisions.readings import Reader
 from projbandits.ledger.fold import Known, advanced, learns_plainly
 from projbandits.ledger.happened import Believed, Decided, Event, Learnt, Merged, Outcome, Told
 from projbandits.ledger.protocol import Held, Ledger
-from projbandits.strategies import LinearStrategy
 
 BELIEF_TOLERANCE = 1e-8
 """How far a belief may be from the ridge solution of the outcomes in its ledger."""
@@ -44,7 +43,6 @@ class Finding(NamedTuple):
 @single_threaded_blas()
 def check_promises(
     ledger: Ledger,
-    given: Iterable[LinearStrategy] = (),
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Finding]:
     """Return what is found about the promises of a ledger.
@@ -55,8 +53,6 @@ def check_promises(
     ----------
     ledger : Ledger
         What to check.
-    given : iterable of LinearStrategy
-        Strategies that the ledger can only name.
     progress : callable
         Called with the number of events done and of all.
 
@@ -76,15 +72,14 @@ def check_promises(
     every decision can be made again | 1 decided again, 1 the same
     nobody shares randomness or looks ahead | 1 random streams in 1 sessions, each used once
     """
-    given = [*given]
     last = ledger.last()
     tally = _Tally()
     for chunk in ledger.read(ledger.base, last):
         for position, event, *_ in chunk:
             tally.add(position, event)
         progress(chunk[-1].position, 2 * last)
-    known = advanced(ledger, None, last, given)
-    sums, again = _Sums(known, tally.others), _Again(Reader(ledger, given))
+    known = advanced(ledger, None, last)
+    sums, again = _Sums(known, tally.others), _Again(Reader(ledger))
     for some in ledger.decisions():
         some = [held for held in some if held.position <= last]
         for held in some:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
+from projbandits._html import Shown
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.ledger.labels import Label, read_label
 from projbandits.ledger.protocol import Held
@@ -63,7 +63,7 @@ class Grounds(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Decision:
+class Decision(Shown, by="decision"):
     """What `Decider.ask` decided.
 
     Parameters
@@ -128,10 +128,6 @@ class Decision:
     def context(self) -> dict[str, Any] | None:
         """The columns that came with the call."""
         return None if self.around is None else json.loads(self.around)
-
-    def _repr_html_(self) -> str:
-        # By name and only now: nothing here depends on how a notebook shows it.
-        return str(importlib.import_module("projbandits.notebook").decision(self))
 
     @classmethod
     def of(cls, held: Held, grounds: Grounds | None = None) -> Decision:

@@ -166,11 +166,11 @@ def read(
     if not plain and isinstance(arms, DecisionSet) and not isinstance(arms, FiniteArms):
         if ids is not None or needed:
             raise ValueError(f"{name} must be finitely many where they have ids, got {arms!r}")
-        _check_width(name, arms.d, subspace, columns)
+        subspace.check_width(name, arms.d, columns)
         _check_sizes(name, arms.basis(), columns, penalty)
         return arms, columns
     vectors, names = read_rows(name, arms, columns, penalty)
-    _check_width(name, vectors.shape[1], subspace, columns)
+    subspace.check_width(name, vectors.shape[1], columns)
     if len(vectors) == 0:
         raise ValueError(f"{name} must hold at least one arm, got none")
     if plain and ids is None and not needed:
@@ -287,14 +287,3 @@ def _check_sizes(name: str, matrix: Array, columns: Sequence[Any] | None, penalt
         f"{name} must be {what}, got {matrix[row, column]} in row {row}, column "
         f"{names[column]!r}: {remedy}"
     )
-
-
-def _check_width(
-    name: str, width: int, subspace: Subspace, columns: tuple[str, ...] | None
-) -> None:
-    if width != subspace.ambient:
-        known = "" if columns is None else f", {list(columns)!r}"
-        raise ValueError(
-            f"{name} must have {subspace.ambient} features, as many as the space of the subspace "
-            f"has dimensions{known}, got {width}"
-        )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from projbandits._checks import integer
+from projbandits._joined import BY_TRIAL
 from projbandits.paper.experiments import Experiment
 from projbandits.paper.folder import Folder
 from projbandits.problems import Problem
@@ -112,9 +113,8 @@ def pooled(parts: list[Result]) -> Result:
 
     if len(parts) == 1:
         return parts[0]
-    along_trials = ("regret", "return_regret", "best_share", "found_best")
     numbers = np.concatenate([part.trial_numbers for part in parts])
-    arrays = {name: joined(name) for name in along_trials}
+    arrays = {name: joined(name) for name in BY_TRIAL}
     return replace(parts[0], **arrays, trial_numbers=numbers, pulls=None)
 
 

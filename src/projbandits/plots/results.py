@@ -17,6 +17,7 @@ from projbandits._words import name_of
 from projbandits.plots.style import (
     COLUMN_WIDTH,
     MARKERS,
+    band,
     finish,
     look,
     new_axes,
@@ -302,9 +303,7 @@ def _curves(
     for i, (one, strategy) in enumerate(curves):
         curve = one.curve(strategy, metric, level, quantile)
         mean, low, high = (values[shown] for values in curve)
-        style = look(i)
-        ax.plot(steps, mean, **style, label=name_of(strategy))
-        ax.fill_between(steps, low, high, color=style["color"], alpha=0.18, linewidth=0)
+        band(ax, i, name_of(strategy), steps, mean, low, high)
     ax.set_xlabel(f"step ({_trials(results)} trials; bands: {level:.0%} intervals)")
     ax.set_xlim(0, horizon)
     ax.xaxis.set_major_formatter(thousands)
