@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from projbandits._checks import Array
 from projbandits._html import Shown
 from projbandits.arms import DecisionSet, FiniteArms
+from projbandits.ledger.happened import Decided
 from projbandits.ledger.labels import Label, read_label
 from projbandits.ledger.protocol import Held
 from projbandits.strategies import LinearStrategy, State
@@ -132,10 +133,14 @@ class Decision(Shown, by="decision"):
     @classmethod
     def of(cls, held: Held, grounds: Grounds | None = None) -> Decision:
         """Return a decision that a ledger holds."""
-        e = held.decision
+        return cls.made(held.decision, held.arm, grounds)
+
+    @classmethod
+    def made(cls, e: Decided, arm: Array, grounds: Grounds | None) -> Decision:
+        """Return the decision that an event records, with the arm that was chosen."""
         label = None if e.label is None else read_label(e.label)
         return cls(
-            e.id, e.index, held.arm, e.propensity, e.estimate, e.standard_error, e.step, e.time,
+            e.id, e.index, arm, e.propensity, e.estimate, e.standard_error, e.step, e.time,
             label, e.meta, grounds, e.context,
         )  # fmt: skip
 
