@@ -7,46 +7,31 @@ Tay): decision sets, subspaces, strategies, problems, and a simulator.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from projbandits._version import __version__
+from projbandits._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from projbandits import arms, problems, schedules, strategies, theory
+    from projbandits import plots as plots
+    from projbandits import problems as problems
+    from projbandits import schedules as schedules
+    from projbandits import strategies as strategies
+    from projbandits import testing as testing
+    from projbandits import theory as theory
     from projbandits.arms import *  # noqa: F403
-    from projbandits.deciding import Decider, Decision
-    from projbandits.estimator import ProjectedRidge
-    from projbandits.evaluation import Log, replay
-    from projbandits.features import Features
-    from projbandits.finding import Found, SideInformation, find_subspace
-    from projbandits.results import Result
-    from projbandits.ridge import Ridge
-    from projbandits.service.client import connect
-    from projbandits.simulation.simulate import simulate
+    from projbandits.deciding import Decider as Decider
+    from projbandits.deciding import Decision as Decision
+    from projbandits.estimator import ProjectedRidge as ProjectedRidge
+    from projbandits.evaluation import Log as Log
+    from projbandits.evaluation import replay as replay
+    from projbandits.features import Features as Features
+    from projbandits.finding import Found as Found
+    from projbandits.finding import SideInformation as SideInformation
+    from projbandits.finding import find_subspace as find_subspace
+    from projbandits.results import Result as Result
+    from projbandits.ridge import Ridge as Ridge
+    from projbandits.service.client import connect as connect
+    from projbandits.simulation.simulate import simulate as simulate
     from projbandits.strategies import *  # noqa: F403
-    from projbandits.subspace import Subspace
-
-    __all__ = [
-        "Decider",
-        "Decision",
-        "Features",
-        "Found",
-        "Log",
-        "ProjectedRidge",
-        "Result",
-        "Ridge",
-        "SideInformation",
-        "Subspace",
-        "__version__",
-        "connect",
-        "find_subspace",
-        "problems",
-        "replay",
-        "schedules",
-        "simulate",
-        "strategies",
-        "theory",
-    ]
-    __all__ += arms.__all__
-    __all__ += strategies.__all__
+    from projbandits.subspace import Subspace as Subspace
 
 _MODULES = ("plots", "problems", "schedules", "strategies", "testing", "theory")
 _HOMES = {

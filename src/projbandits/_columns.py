@@ -14,7 +14,7 @@ from projbandits._tables import MISSING, is_table
 
 Column = npt.NDArray[Any]
 
-TOGETHER = 16
+MANY_COLUMNS = 16
 """This many columns of a table take less time to read together than one by one."""
 
 
@@ -113,7 +113,7 @@ class Columns:
 
     def block(self, columns: Sequence[str]) -> Array:
         """Return columns of numbers side by side; what is missing is nan."""
-        many = len(columns) >= TOGETHER and self._known.issuperset(columns)
+        many = len(columns) >= MANY_COLUMNS and self._known.issuperset(columns)
         if many and self._frame is not None:
             frame = self._frame(columns)
             dtypes = frame.dtypes

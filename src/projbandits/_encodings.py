@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 from projbandits._checks import Array, did_you_mean, real, real_array, short
-from projbandits._columns import TOGETHER, Column, Columns
+from projbandits._columns import MANY_COLUMNS, Column, Columns
 from projbandits._tables import is_missing
 
 CONSTANT_WITHIN = 1e-10
@@ -23,31 +24,42 @@ LEVELS = 10_000
 """More levels than this are an identity, not a category."""
 
 
-class Encoding(Protocol):
+SOURCES: dict[str, dict[str, type]] = {
+    "numeric": {"mean": float, "scale": float},
+    "categorical": {"levels": list},
+    "embedding": {"columns": list, "mean": list, "scale": float},
+}
+"""What each kind of source has beside its name, as it is written."""
+
+
+class Encoding(ABC):
     """What `Features` asks of a source."""
 
     kind: ClassVar[str]
+    name: str
 
     @property
+    @abstractmethod
     def names(self) -> tuple[str, ...]:
         """The names of the features it makes."""
-        ...
 
     def within(self, names: Collection[str]) -> bool:
         """Tell whether a table with these columns has the source."""
-        ...
+        return self.name in names
 
+    @abstractmethod
     def encode(self, columns: Columns, out: Array) -> list[Any]:
         """Write the features, a row each, over zeros; return levels that `fit` did not see."""
-        ...
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
-        ...
+        values = {field: getattr(self, field) for field in SOURCES[self.kind]}
+        listed = {field: list(v) if isinstance(v, tuple) else v for field, v in values.items()}
+        return {"kind": self.kind, "name": self.name, **listed}
 
 
 @dataclass(frozen=True)
-class Numeric:
+class Numeric(Encoding):
     """(x - mean) / scale; a column without spread makes no feature."""
 
     name: str
@@ -83,10 +95,6 @@ class Numeric:
         """The source's own name, or nothing if it is constant."""
         return () if self.constant else (self.name,)
 
-    def within(self, names: Collection[str]) -> bool:
-        """Tell whether a table with these columns has the source."""
-        return self.name in names
-
     def encode(self, columns: Columns, out: Array) -> list[Any]:
         """Write the scaled column."""
         if not self.constant:
@@ -95,14 +103,10 @@ class Numeric:
             _fill(out, self.missing)
         return []
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {"kind": self.kind, "name": self.name, "mean": self.mean, "scale": self.scale}
-
 
 def fit_numbers(columns: Columns, names: Sequence[str], missing: str) -> dict[str, Numeric]:
     """Return what `Numeric.fit` learns of many columns at once; nothing of few, or with gaps."""
-    if len(names) < TOGETHER:
+    if len(names) < MANY_COLUMNS:
         return {}
     rows = np.ascontiguousarray(columns.block(names).T)  # sums are then the same for any table
     sizes = np.abs(rows).max(axis=1)
@@ -116,7 +120,7 @@ def fit_numbers(columns: Columns, names: Sequence[str], missing: str) -> dict[st
 
 def encode_numbers(columns: Columns, sources: Sequence[Numeric], out: Array) -> bool:
     """Write what many sources do at once; return False if they are few, or one has gaps."""
-    if len(sources) < TOGETHER:
+    if len(sources) < MANY_COLUMNS:
         return False
     values = columns.block([source.name for source in sources])
     if not math.isfinite(float(values.sum())):
@@ -127,7 +131,7 @@ def encode_numbers(columns: Columns, sources: Sequence[Numeric], out: Array) -> 
 
 
 @dataclass(frozen=True)
-class Categorical:
+class Categorical(Encoding):
     """One column per level, and one for all levels that were not seen."""
 
     name: str
@@ -158,7 +162,7 @@ class Categorical:
                 "identity is no category"
             )
         if not levels or len(set(levels)) != len(levels):
-            raise ValueError(f"the levels of {name!r} must be distinct and some, got {levels!r}")
+            raise ValueError(f"the levels of {name!r} must be some, and distinct, got {levels!r}")
         return cls(name, tuple(levels), unseen, missing)
 
     @property
@@ -169,10 +173,6 @@ class Categorical:
             other = f"{self.name}={OTHER}"
             shown.append(other if other not in shown else f"{other} (not seen)")
         return tuple(shown)
-
-    def within(self, names: Collection[str]) -> bool:
-        """Tell whether a table with these columns has the source."""
-        return self.name in names
 
     @cached_property
     def _index(self) -> Any:
@@ -210,13 +210,9 @@ class Categorical:
             return -1
         return self.levels.index(plain) if plain in self.levels else -1
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {"kind": self.kind, "name": self.name, "levels": list(self.levels)}
-
 
 @dataclass(frozen=True)
-class Embedding:
+class Embedding(Encoding):
     """(x - mean) / scale for a block, with one scale: the root of its mean squared length."""
 
     name: str
@@ -264,20 +260,6 @@ class Embedding:
         out[:] = (rows - np.array(self.mean)) / self.scale
         _fill(out, self.missing)
         return []
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        block = None if self.columns is None else list(self.columns)
-        made: dict[str, Any] = {"kind": self.kind, "name": self.name, "columns": block}
-        return {**made, "mean": list(self.mean), "scale": self.scale}
-
-
-SOURCES: dict[str, dict[str, type]] = {
-    "numeric": {"mean": float, "scale": float},
-    "categorical": {"levels": list},
-    "embedding": {"columns": list, "mean": list, "scale": float},
-}
-"""What `to_dict` has of each kind, beside kind and name."""
 
 
 def read_encoding(where: str, data: Any) -> tuple[str, str, Any]:

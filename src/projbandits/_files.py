@@ -110,7 +110,7 @@ def read_json(path: Path) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(path.read_bytes())
         found = content.pop(CHECKSUM, None)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError("is no JSON of ours") from error
+        raise ValueError("is no JSON that this library wrote") from error
     if found is None:
         raise ValueError("has no checksum, as in earlier versions")
     if found != _checksum(content):

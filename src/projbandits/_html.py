@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Iterable, Mapping
 from html import escape
-from typing import Any
+from typing import Any, ClassVar
 
-STYLE = """
+CARD_STYLE = """
 .projbandits { --accent: #2f6fb3; --line: rgba(128, 128, 128, .35); color: inherit;
   font: 13px/1.45 system-ui, sans-serif; max-width: 52em; padding: .2em 0; }
 @media (prefers-color-scheme: dark) { .projbandits { --accent: #79b8ff; } }
@@ -34,6 +35,22 @@ STYLE = """
 
 MANY_ROWS = 10
 """How many rows or names a card shows."""
+
+
+class Shown:
+    """What a notebook shows by a function of `notebook`, whose name is given as `by`."""
+
+    __slots__ = ()
+    _shown_by: ClassVar[str]
+
+    def __init_subclass__(cls, by: str | None = None) -> None:
+        if by is not None:
+            cls._shown_by = by
+
+    def _repr_html_(self) -> str:
+        # By name and only now: no object depends on how a notebook shows it.
+        show = getattr(importlib.import_module("projbandits.notebook"), self._shown_by)
+        return str(show(self))
 
 
 def details(head: str, body: str, *, name: str = "", kind: str = "") -> str:
@@ -67,7 +84,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]], numeric: set[int])
 def card(kind: str, headline: str, *parts: str) -> str:
     """Return what a notebook shows of an object; all but the kind is HTML already."""
     head = f"<p><span class='kind'>{escape(kind)}</span>{headline}</p>"
-    return f"<div class='projbandits'><style>{STYLE}</style>{head}{''.join(parts)}</div>"
+    return f"<div class='projbandits'><style>{CARD_STYLE}</style>{head}{''.join(parts)}</div>"
 
 
 def facts(pairs: Mapping[str, str]) -> str:
@@ -97,8 +114,13 @@ def bar(share: float) -> str:
     return f"<span class='bar'><i style='width:{width:.1f}%'></i></span>"
 
 
+def more(size: int) -> str:
+    """Return how many rows of a table of this size are not shown."""
+    return f"<p>and {size - MANY_ROWS:,} more</p>" if size > MANY_ROWS else ""
+
+
 def some(names: Iterable[Any]) -> str:
     """Return the first names, and how many more there are."""
     listed = [text(name) for name in names]
-    more = f" and {len(listed) - MANY_ROWS:,} more" if len(listed) > MANY_ROWS else ""
-    return ", ".join(listed[:MANY_ROWS]) + more if listed else "none"
+    rest = f" and {len(listed) - MANY_ROWS:,} more" if len(listed) > MANY_ROWS else ""
+    return ", ".join(listed[:MANY_ROWS]) + rest if listed else "none"

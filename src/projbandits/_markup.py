@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 
@@ -11,7 +11,7 @@ from projbandits._html import bullets as bullets
 from projbandits._html import details as details
 from projbandits._html import table as table
 
-STYLE = files("projbandits").joinpath("page.css").read_text(encoding="utf-8")
+PAGE_STYLE = files("projbandits").joinpath("page.css").read_text(encoding="utf-8")
 
 
 def page(title: str, body: str, style: str = "", after: str = "") -> str:
@@ -36,7 +36,7 @@ def page(title: str, body: str, style: str = "", after: str = "") -> str:
   content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
 <title>{escape(title)}</title>
 <link rel="icon" href="data:,">
-<style>{STYLE}{style}</style>
+<style>{PAGE_STYLE}{style}</style>
 </head>
 <body><main>
 {body}
@@ -64,9 +64,6 @@ class Pictures:
 
     def __contains__(self, name: str) -> bool:
         return name in self._files
-
-    def __iter__(self) -> Iterable[str]:
-        return iter(self._files)
 
     def show(self, name: str, alt: str) -> str:
         """Return the element that shows a figure."""

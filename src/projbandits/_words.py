@@ -22,7 +22,7 @@ def number(value: float) -> str:
 
 
 def interval(estimate: Estimate, digits: int | None = None) -> str:
-    """Return a number and the ends of its interval, with so many decimals or three digits.
+    """Return a number and the ends of its interval, with this many decimals, or with three digits.
 
     Examples
     --------

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from inspect import signature
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from projbandits._encodings import (
     fit_numbers,
     read_encoding,
 )
+from projbandits._html import Shown
 from projbandits._tables import is_missing
 from projbandits.subspace import Subspace
 
@@ -41,7 +42,7 @@ SAID = 1000
 Declared = Sequence[str] | Mapping[str, Any] | None
 
 
-class Features:
+class Features(Shown, by="features"):
     """How raw columns become a vector of numbers of comparable size.
 
     Numbers are centred and scaled to variance one, categories become one column per level, blocks
@@ -509,10 +510,6 @@ class Features:
             return
         raise _not_fitted()
 
-    def _repr_html_(self) -> str:
-        # By name and only now: nothing here depends on how a notebook shows it.
-        return str(importlib.import_module("projbandits.notebook").features(self))
-
     def __repr__(self) -> str:
         shown = [
             f"{name}={value!r}"
@@ -522,17 +519,7 @@ class Features:
         return f"Features({', '.join(shown)})"
 
 
-_PARAMETERS: dict[str, Any] = {
-    "numeric": None,
-    "categorical": None,
-    "embedding": None,
-    "context": (),
-    "interactions": (),
-    "protected": (),
-    "constant": True,
-    "unseen": "other",
-    "missing": "error",
-}
+_PARAMETERS = {name: given.default for name, given in signature(Features).parameters.items()}
 """The parameters with their defaults."""
 
 

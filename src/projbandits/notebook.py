@@ -16,12 +16,14 @@ from projbandits._html import (
     card,
     details,
     facts,
+    more,
     number,
     percent,
     some,
     table,
     text,
 )
+from projbandits.subspace import feature_names
 
 if TYPE_CHECKING:
     from projbandits.accounts.audit import Audit
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from projbandits.results import Result
     from projbandits.subspace import Subspace
 
-FIRST = 3
+MOST_WARNINGS = 3
 """How many warnings are shown before one asks for more."""
 ALIGNED = 1e-9
 """A coordinate counts wholly, or not at all, if it does up to this."""
@@ -49,9 +51,8 @@ def subspace(of: Subspace) -> str:
         (text(name), bar(share), f"{share:.0%}")
         for name, share in [*zip(names, shares, strict=True)][:MANY_ROWS]
     ]
-    left = f"<p>and {of.ambient - MANY_ROWS:,} more</p>" if of.ambient > MANY_ROWS else ""
     head = ("coordinate", "share that counts", "")
-    return card("Subspace", headline, table(head, rows, {2}), left)
+    return card("Subspace", headline, table(head, rows, {2}), more(of.ambient))
 
 
 def decision(of: Decision) -> str:
@@ -138,17 +139,16 @@ def explanation(of: Explanation) -> str:
         )
         for i, (_, row) in zip(order, frame.iloc[order].iterrows(), strict=True)
     ]
-    left = f"<p>and {len(frame) - MANY_ROWS:,} more</p>" if len(frame) > MANY_ROWS else ""
     head = ("arm", "counted", "", "ignored", "probability")
-    return card("Explanation", text(of.reason), table(head, rows, {1, 3, 4}), left)
+    return card("Explanation", text(of.reason), table(head, rows, {1, 3, 4}), more(len(frame)))
 
 
 def audit(of: Audit) -> str:
     """Show the verdict, what the user must be told, and the four answers."""
     warnings = [text(warning) for warning in of.warnings]
-    said = bullets(warnings[:FIRST]) if warnings else ""
-    if len(warnings) > FIRST:
-        said += details(f"{len(warnings) - FIRST:,} more", bullets(warnings[FIRST:]))
+    said = bullets(warnings[:MOST_WARNINGS]) if warnings else ""
+    if rest := warnings[MOST_WARNINGS:]:
+        said += details(f"{len(rest):,} more", bullets(rest))
     answers = [
         [text(question), text(getattr(of, question).verdict)]
         for question in ("scores", "choices", "leak", "exposure")
@@ -181,9 +181,9 @@ def result(of: Result) -> str:
     ]
     head = ("strategy", "regret", "95 %", "", *(["found best"] if found else []), "engine")
     size = f"{of.trials:,} trials of {of.horizon:,} steps, seed {of.seed}"
-    left = f"<p>and {len(summary) - MANY_ROWS:,} more</p>" if len(summary) > MANY_ROWS else ""
     numbers = {1, 2, *([4] if found else [])}
-    return card("Result", text(of.problem), f"<p>{size}</p>", table(head, rows, numbers), left)
+    shown = table(head, rows, numbers)
+    return card("Result", text(of.problem), f"<p>{size}</p>", shown, more(len(summary)))
 
 
 def features(of: Features) -> str:
@@ -199,13 +199,7 @@ def features(of: Features) -> str:
         roles += ["context"] if sources & {*of.context} else []
         source = " and ".join(sorted(sources)) or "constant"
         rows.append((text(source), f"{len(names):,}", some(names), ", ".join(roles)))
-    left = f"<p>and {len(rows) - MANY_ROWS:,} more</p>" if len(rows) > MANY_ROWS else ""
     dim = "none" if all("protected" in row[3] for row in rows) else of.subspace.dim
     headline = f"{len(of.names):,} features, of which {dim} count"
     head = ("from", "", "features", "role")
-    return card("Features", headline, table(head, rows[:MANY_ROWS], {1}), left)
-
-
-def feature_names(names: tuple[str, ...] | None, d: int) -> list[str]:
-    """Return the features' names, or their places."""
-    return [f"x[{i}]" for i in range(d)] if names is None else [*map(str, names)]
+    return card("Features", headline, table(head, rows[:MANY_ROWS], {1}), more(len(rows)))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from projbandits import _joined, _saved, statistics
 from projbandits._checks import Array, did_you_mean, one_of
+from projbandits._html import Shown
 from projbandits._joined import Pulls
 from projbandits.statistics import Estimate
 
@@ -34,7 +35,7 @@ class Curve(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(Shown, by="result"):
     """What `simulate` returns.
 
     Parameters
@@ -357,10 +358,6 @@ class Result:
         """
         # By name and only now: results must not depend on plots, nor load matplotlib early.
         return importlib.import_module("projbandits.plots").regret(self, ax=ax, **options)
-
-    def _repr_html_(self) -> str:
-        # By name and only now: nothing here depends on how a notebook shows it.
-        return str(importlib.import_module("projbandits.notebook").result(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to one Parquet file: `to_frame()`, with the rest as metadata.

@@ -59,8 +59,8 @@ def half_width(values: Array, level: float = 0.95) -> Array:
     return half
 
 
-def share(happened: NDArray[np.bool_], level: float = 0.95) -> Estimate:
-    """Return the share of trials in which something happened, with Wilson's interval.
+def share(happened: NDArray[np.bool_]) -> Estimate:
+    """Return the share of trials in which something happened, with Wilson's 95 % interval.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def share(happened: NDArray[np.bool_], level: float = 0.95) -> Estimate:
     >>> [round(x, 3) for x in statistics.share(np.zeros(100, bool))]
     [0.0, 0.0, 0.037]
     """
-    ends = wilson(np.asarray(happened.mean()), len(happened), level)
+    ends = wilson(np.asarray(happened.mean()), len(happened), 0.95)
     return Estimate(*(float(x) for x in ends))
 
 
@@ -143,13 +143,11 @@ def exponent(
     return _bootstrap(regret[:, chosen], slope, level, resamples)
 
 
-def steadiness(
-    steps: NDArray[np.int64], regret: Array, level: float = 0.95, resamples: int = RESAMPLES
-) -> Estimate:
+def steadiness(steps: NDArray[np.int64], regret: Array) -> Estimate:
     """Return the regret per step in the last half, over that in the quarter before it.
 
     It is 1 if regret grows linearly, whatever was paid at the start, and 2^(b-1) for n^b.
-    The parameters are those of `exponent`.
+    The parameters are those of `exponent`, and the interval has 95 %.
 
     Examples
     --------
@@ -169,7 +167,7 @@ def steadiness(
         with np.errstate(divide="ignore", invalid="ignore"):  # no regret at all has no rate
             return np.asarray(rates[..., 1] / rates[..., 0])
 
-    return _bootstrap(regret[:, chosen], ratio, level, resamples)
+    return _bootstrap(regret[:, chosen], ratio, 0.95, RESAMPLES)
 
 
 def _bootstrap(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
@@ -14,6 +13,7 @@ import scipy.linalg
 from projbandits._attributes import Attributes
 from projbandits._cached import cached_property
 from projbandits._checks import Array, did_you_mean, integer, real_array
+from projbandits._html import Shown
 from projbandits._linalg import orthonormal
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ DEPENDENT = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Subspace:
+class Subspace(Shown, by="subspace"):
     """The subspace U of R^d that counts; its complement is corruption.
 
     Build one with `span`, `coordinates`, `without` or `against`. With A its basis of orthonormal
@@ -252,7 +252,7 @@ class Subspace:
         if hasattr(x, "to_frame") and self.names is not None:  # a row of a table, with its names
             return self._project_frame(x.to_frame().T).iloc[0]
         rows = real_array("x", x, ndim=2 if np.ndim(x) == 2 else 1)
-        self._check_width("x", rows.shape[-1])
+        self.check_width("x", rows.shape[-1])
         return (rows @ self.basis) @ self.basis.T
 
     def complement(self) -> Subspace:
@@ -298,7 +298,7 @@ class Subspace:
         >>> U.describe([0.0, 1.0, -0.5])
         '1 price - 0.5 size'
         """
-        names: Sequence[str] = self.names or [f"x[{i}]" for i in range(self.ambient)]
+        names = feature_names(self.names, self.ambient)
         largest = np.argsort(-np.abs(direction), kind="stable")[:4]
         terms = [
             f"{'-' if direction[i] < 0 else '+'} {abs(direction[i]):.3g} {names[i]}"
@@ -309,7 +309,7 @@ class Subspace:
 
     def check_fits(self, d: int, columns: Sequence[str] | None = None) -> None:
         """Raise unless arms with `d` features, called `columns` if given, live in this space."""
-        self._check_width("arms", d)
+        self.check_width("arms", d)
         if self.names is not None and columns is not None and tuple(columns) != self.names:
             raise ValueError(
                 f"the arms' columns must be those of the subspace in the same order, got "
@@ -336,19 +336,22 @@ class Subspace:
         projected[:, order] = self.project(real_array("x", frame, ndim=2)[:, order])
         return type(frame)(projected, columns=frame.columns, index=frame.index)
 
-    def _check_width(self, name: str, width: int) -> None:
+    def check_width(self, name: str, width: int, columns: Sequence[str] | None = None) -> None:
+        """Raise unless what is called `name` has as many features as this space, its columns."""
         if width != self.ambient:
+            known = "" if columns is None else f", {list(columns)!r}"
             raise ValueError(
                 f"{name} must have {self.ambient} features, as many as the space of the subspace "
-                f"has dimensions, got {width}"
+                f"has dimensions{known}, got {width}"
             )
-
-    def _repr_html_(self) -> str:
-        # By name and only now: nothing here depends on how a notebook shows it.
-        return str(importlib.import_module("projbandits.notebook").subspace(self))
 
     def __repr__(self) -> str:
         return f"Subspace(dim={self.dim}, ambient={self.ambient})"
+
+
+def feature_names(names: Sequence[str] | None, d: int) -> Sequence[str]:
+    """Return the names of d features, made up where there are none."""
+    return names or [f"x[{j}]" for j in range(d)]
 
 
 def _descends(column: Any, name: Any, prefix: str | None) -> bool:

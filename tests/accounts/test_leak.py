@@ -7,7 +7,7 @@ import pytest
 
 import projbandits as pb
 from projbandits.accounts.answers import sized
-from projbandits.accounts.leak import Fit
+from projbandits.accounts.leak import LeastSquares
 from projbandits.ridge import Ridge
 from tests import naive
 from tests.accounts import fooled
@@ -50,7 +50,7 @@ def test_what_the_outcomes_cannot_tell_is_not_told() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 3))
     X[:, 2] = X[:, 1]  # only their sum has an effect that shows
-    fit = Fit.of(Ridge.prior(3).update_many(X, X @ [1.0, 2.0, 0.0]))
+    fit = LeastSquares.of(Ridge.prior(3).update_many(X, X @ [1.0, 2.0, 0.0]))
     assert fit.tells(np.array([1.0, 0.0, 0.0]))
     assert fit.tells(np.array([0.0, 1.0, 1.0]))
     assert not fit.tells(np.array([0.0, 1.0, 0.0]))
@@ -63,7 +63,7 @@ def test_what_the_outcomes_cannot_tell_is_not_told() -> None:
 def test_contrasts_are_told_where_no_level_of_a_category_is() -> None:
     # A constant and two levels that add up to it: only q and the levels' difference are told.
     X = np.array([[1.0, 1.0, 0.0, 0.3], [1.0, 0.0, 1.0, -0.2], [1.0, 1.0, 0.0, 1.0]])
-    fit = Fit.of(Ridge.prior(4).update_many(X, np.ones(3)))
+    fit = LeastSquares.of(Ridge.prior(4).update_many(X, np.ones(3)))
     found = fit.told(np.eye(4))
     span = np.linalg.qr(np.vstack([X]).T)[0]
     np.testing.assert_allclose(found - (found @ span) @ span.T, 0.0, atol=1e-9)
@@ -84,7 +84,7 @@ def test_a_fit_does_not_depend_on_units() -> None:
     rng = np.random.default_rng(0)
     X, units = rng.normal(size=(50, 3)), np.array([1e-6, 1.0, 1e6])
     r = X @ [1.0, 2.0, 3.0] + rng.normal(size=50)
-    fit = Fit.of(Ridge.prior(3).update_many(X * units, r))
+    fit = LeastSquares.of(Ridge.prior(3).update_many(X * units, r))
     np.testing.assert_allclose(fit.theta * units, np.linalg.lstsq(X, r, rcond=None)[0], rtol=1e-8)
 
 

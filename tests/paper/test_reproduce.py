@@ -14,6 +14,7 @@ import pytest
 import projbandits as pb
 from projbandits.paper import FIGURES, reproduce
 from projbandits.paper import experiments as e
+from projbandits.paper.settings import A
 from projbandits.paper.verdicts import (
     UNDECIDED,
 )
@@ -70,7 +71,7 @@ def test_a_tuned_experiment_continues_with_what_the_sweep_chose(tmp_path: Path) 
     done = reproduce(["fig-alpha-a"], out=tmp_path, **SMALL)
     sweep, tuned = done.results["close-a"], done.results["tuned-a"]
     assert sweep.seed == done.results["alpha-a"].seed == 100
-    assert tuned.strategies == tuple(map(repr, e.TUNED_A.chosen(done.results)))
+    assert tuned.strategies == tuple(map(repr, A.tuned.chosen(done.results)))
     assert len(tuned.strategies) == len(e.FINITE)
     assert tuned.seed == 0
     again = reproduce(["fig-alpha-a"], out=tmp_path, executor=Tired(0), **SMALL)

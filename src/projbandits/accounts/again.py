@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class Case(NamedTuple):
         """Return a decision beside itself with the arms swapped."""
         aim = grounds.strategy.aim(grounds.state)
         others = Offer(swapped, arms.columns)
-        own = getattr(grounds, "own", 0.0)
+        own = grounds.own
         before, after = arms.scores(aim) + own, others.scores(aim) + own
         longest = np.sqrt(max(_longest(arms.vectors), _longest(swapped)))
         rounding = SCORE_ROUNDING * longest * float(np.linalg.norm(grounds.state.ridge.theta))
@@ -84,7 +84,7 @@ class Case(NamedTuple):
         return bool(self.before[int(self.after.argmax())] < self.before.max() - self.rounding)
 
 
-class Decided(NamedTuple):
+class DecidedAgain(NamedTuple):
     """What became of a choice with other protected parts.
 
     Parameters
@@ -115,7 +115,7 @@ class Decided(NamedTuple):
     with_scores: bool
 
 
-def decided(case: Case, stream: Callable[[], np.random.Generator]) -> Decided:
+def decided(case: Case, stream: Callable[[], np.random.Generator]) -> DecidedAgain:
     """Decide again by `select` itself, as sure as it was and once it is sure.
 
     Parameters
@@ -139,7 +139,7 @@ def decided(case: Case, stream: Callable[[], np.random.Generator]) -> Decided:
         if stray
     )
     moved = _place(one) != _place(two)
-    return Decided(
+    return DecidedAgain(
         chosen != other,
         abs(float(case.before[chosen] - case.after[other])),
         shift,
@@ -158,8 +158,6 @@ def sure(case: Case) -> State:
     """
     state = case.grounds.state
     ridge, d = state.ridge, state.ridge.d
-    believed: Any = ridge if state.effects is None else state.effects
-    theta = believed.theta
     spread = float(np.ptp(case.before - case.own))
     spread = spread if spread > case.rounding else 1.0
     longest = np.sqrt(max(_longest(case.arms.vectors), _longest(case.others.vectors)))
@@ -167,7 +165,7 @@ def sure(case: Case) -> State:
     size = max(SURE_FACTOR * noise * float(longest) / spread, SURE_FACTOR * np.sqrt(ridge.penalty))
     factor = np.zeros((d + 1, d + 1))
     factor[:d, :d] = size * np.eye(d)
-    factor[:d, d] = (size + ridge.penalty / size) * theta
+    factor[:d, d] = (size + ridge.penalty / size) * state.believed.theta
     certain = Ridge(ridge.penalty, ridge.n + d + 1000, factor)
     return state._replace(ridge=certain, effects=None)
 

@@ -19,8 +19,8 @@ MATERIAL = 0.0025
 """Less than this share of the variance of the scores, a twentieth of their spread, is no size."""
 
 DRAWS = 2000
-UNKNOWN = Estimate(np.nan, np.nan, np.nan)
-NONE = Estimate(0.0, 0.0, 0.0)
+UNKNOWN_SIZE = Estimate(np.nan, np.nan, np.nan)
+ZERO = Estimate(0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -86,7 +86,7 @@ def sized(
         reach = float(np.quantile(np.sqrt(_squares(errors, spread)), CONFIDENCE))
     found = Estimate(size, max(0.0, size - reach), size + reach)
     if not total > 0:
-        return found, NONE if found.high == 0 else UNKNOWN
+        return found, ZERO if found.high == 0 else UNKNOWN_SIZE
     return found, Estimate(*(end * end / total for end in found))
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._blas import single_threaded_blas
+from projbandits._html import Shown
 from projbandits._version import __version__
 from projbandits.accounts import item_groups as reading
 from projbandits.accounts import words
@@ -29,7 +30,7 @@ from projbandits.accounts.exposure import Exposure, Who, exposure, followed
 from projbandits.accounts.gathered import Gathered, Outcomes
 from projbandits.accounts.leak import Leak, leak
 from projbandits.accounts.made import Log, Made, made
-from projbandits.accounts.offered_items import Items
+from projbandits.accounts.offered_items import OfferedItems
 from projbandits.accounts.protected import Protected
 from projbandits.accounts.proxies import has_boosting, proxies
 from projbandits.accounts.scores import Scores, scores
@@ -103,7 +104,7 @@ class Costs(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Audit:
+class Audit(Shown, by="audit"):
     """What an audit found: four answers, and what else must be known.
 
     Parameters
@@ -158,10 +159,6 @@ class Audit:
         # By name and only now: this module must not load matplotlib early.
         return importlib.import_module("projbandits.plots").audit(self)
 
-    def _repr_html_(self) -> str:
-        # By name and only now: nothing here depends on how a notebook shows it.
-        return str(importlib.import_module("projbandits.notebook").audit(self))
-
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values; docs/audit.md has the schema."""
         from projbandits.accounts.plain import plain
@@ -203,7 +200,7 @@ def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
         See `Decider.audit`.
     """
     known, d = log.known, log.known.subspace.ambient
-    items = Items(d, log.ledger, log.spilled())
+    items = OfferedItems(d, log.ledger, log.spilled())
     if not len(items.vectors):
         raise _nothing(made(log, items, None))
     protected = Protected.of(known.subspace, known.columns, items.vectors)
@@ -256,7 +253,7 @@ def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
     )
 
 
-def _segments(log: Log, items: Items, by: str | None) -> Segments | None:
+def _segments(log: Log, items: OfferedItems, by: str | None) -> Segments | None:
     """Return what tells the segment of what came with a decision under `by`."""
     if by is None:
         return None
@@ -278,7 +275,7 @@ def _one_each(seen: NDArray[np.bool_], who: Who) -> NDArray[np.int64]:
     return np.sort(rows[np.unique(who[rows], return_index=True)[1]])
 
 
-def _theta(log: Log, items: Items) -> Any:
+def _theta(log: Log, items: OfferedItems) -> Any:
     """Return what the returns are believed to follow, the protected part's effect included."""
     ridge = log.known.state.ridge
     if log.known.strategy.learns_on != "projection":

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from projbandits._checks import Array
-from projbandits.accounts.again import Decided
-from projbandits.accounts.answers import NONE, UNKNOWN, Answer
+from projbandits.accounts.again import DecidedAgain
+from projbandits.accounts.answers import UNKNOWN_SIZE, ZERO, Answer
 from projbandits.accounts.scores import rate
 from projbandits.statistics import Estimate, mean
 
@@ -64,13 +64,13 @@ class Choices(Answer):
 
 
 def choices(
-    weighed: list[Decided], late: list[bool], *, varied: bool, scores: bool | None
+    weighed: list[DecidedAgain], late: list[bool], *, varied: bool, scores: bool | None
 ) -> Choices:
     """Return whether choices changed.
 
     Parameters
     ----------
-    weighed : list of Decided
+    weighed : list of DecidedAgain
         What became of the choices that were decided again.
     late : list of bool
         Whether each was in the second half of the log.
@@ -114,7 +114,7 @@ def choices(
 def _mean(values: Array) -> Estimate:
     known = values[~np.isnan(values)]
     if not len(known):
-        return UNKNOWN
+        return UNKNOWN_SIZE
     if not known.any():
-        return NONE
+        return ZERO
     return mean(known)

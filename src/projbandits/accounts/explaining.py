@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +9,15 @@ import numpy as np
 
 from projbandits._blas import single_threaded_blas
 from projbandits._checks import Array
+from projbandits._html import Shown
 from projbandits.accounts.counterfactual import Counterfactual, counterfactual
-from projbandits.accounts.protected import feature_names
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.decisions import contexts, offers
 from projbandits.decisions.decision import Decision, Grounds
 from projbandits.decisions.probabilities import probabilities
 from projbandits.ledger.fold import Known
 from projbandits.ledger.labels import read_label
+from projbandits.subspace import feature_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,7 @@ OWN = ("counted", "ignored", "effect", "probability", "chosen")
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
+class Explanation(Shown, by="explanation"):
     """The scores behind a decision, and its reason in words.
 
     Parameters
@@ -50,10 +50,6 @@ class Explanation:
     reason: str
     table: pd.DataFrame
     counterfactual: Counterfactual | None = None
-
-    def _repr_html_(self) -> str:
-        # By name and only now: nothing here depends on how a notebook shows it.
-        return str(importlib.import_module("projbandits.notebook").explanation(self))
 
     def __str__(self) -> str:
         otherwise = "" if self.counterfactual is None else f"\n{self.counterfactual.text}"
@@ -85,9 +81,9 @@ def explain(known: Known, decision: Decision, arms: Any) -> Explanation:
         )
     X, labels, chosen, best, stated = _rows(decision, grounds, grounds.arms)
     state = grounds.state
-    theta = (state.ridge if state.effects is None else state.effects).theta
-    linear = np.einsum("ij,j->i", X, grounds.strategy.aim(state))
-    ignored = np.einsum("ij,j->i", X, theta) - linear
+    aim = grounds.strategy.aim(state)
+    linear = np.einsum("ij,j->i", X, aim)
+    ignored = np.einsum("ij,j->i", X, state.believed.theta) - linear
     counted = linear + grounds.own
     names = feature_names(grounds.columns, X.shape[1])
     if set(names) & set(OWN):
@@ -101,8 +97,7 @@ def explain(known: Known, decision: Decision, arms: Any) -> Explanation:
     reason = _reason(decision, grounds, counted, labels, chosen, best)
     otherwise = None
     if decision.index is not None:
-        aim, P = grounds.strategy.aim(grounds.state), grounds.state.projection
-        otherwise = counterfactual(X, counted, aim, P, chosen, labels, names)
+        otherwise = counterfactual(X, counted, aim, state.projection, chosen, labels, names)
     return Explanation(reason, table, otherwise)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
-from projbandits.accounts.answers import AUDIT_LEVEL, CONFIDENCE, UNKNOWN, Answer
+from projbandits.accounts.answers import AUDIT_LEVEL, CONFIDENCE, UNKNOWN_SIZE, Answer
 from projbandits.accounts.segments import ALL, Segments
 from projbandits.statistics import Estimate, normal_quantile
 
@@ -229,7 +229,7 @@ def exposure(
     table = pd.DataFrame(rows, columns=["attribute", "group", "segment", *shares, "decisions"])
     tested = int(table["z"].notna().sum())
     critical = normal_quantile(1 - AUDIT_LEVEL / max(tested, 1)) if tested else np.nan
-    share, size = UNKNOWN, UNKNOWN
+    share, size = UNKNOWN_SIZE, UNKNOWN_SIZE
     found: bool | None = None
     if tested:
         top: dict[Any, Any] = table.to_dict("records")[int(np.nanargmax(table["z"].abs()))]
@@ -275,7 +275,7 @@ def _worth(worth: Array, inside: NDArray[np.bool_], known: NDArray[np.bool_], wh
     """Return how much more the items of a group are worth than the others."""
     one, other = (_by_item(worth, rows, who) for rows in (known & inside, known & ~inside))
     if len(one) < 2 or len(other) < 2:
-        return UNKNOWN
+        return UNKNOWN_SIZE
     difference = float(one.mean() - other.mean())
     variance = one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other)
     half = normal_quantile(CONFIDENCE) * np.sqrt(variance)

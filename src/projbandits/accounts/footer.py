@@ -11,7 +11,8 @@ from typing import Any, BinaryIO
 
 from projbandits._parquet import MAGIC
 
-ROWS, GROUPS, CHUNKS, ABOUT, VALUES, SIZE = 3, 4, 1, 3, 5, 6
+FILE_ROWS, FILE_GROUPS, GROUP_CHUNKS = 3, 4, 1
+CHUNK_METADATA, METADATA_VALUES, METADATA_BYTES = 3, 5, 6
 """The numbers of the fields: of a file, a group of rows, a chunk of a column, and its metadata."""
 
 
@@ -35,12 +36,12 @@ def declared(file: BinaryIO) -> tuple[int, int, int]:
         raise ValueError("it is no Parquet file")
     file.seek(end - 8 - length)
     said = Compact(file.read(length)).struct()
-    about = [chunk[ABOUT] for group in said[GROUPS] for chunk in group[CHUNKS]]
+    about = [chunk[CHUNK_METADATA] for group in said[FILE_GROUPS] for chunk in group[GROUP_CHUNKS]]
     file.seek(0)
     return (
-        said[ROWS],
-        sum(chunk[VALUES] for chunk in about),
-        sum(chunk[SIZE] for chunk in about),
+        said[FILE_ROWS],
+        sum(chunk[METADATA_VALUES] for chunk in about),
+        sum(chunk[METADATA_BYTES] for chunk in about),
     )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from projbandits._checks import Array
-from projbandits.accounts.again import Case, Decided, decided
+from projbandits.accounts.again import Case, DecidedAgain, decided
 from projbandits.accounts.exposure import Exposed
 from projbandits.accounts.made import DECIDED_AGAIN, Made
-from projbandits.accounts.offered_items import Items
+from projbandits.accounts.offered_items import OfferedItems
 from projbandits.accounts.protected import Protected, along
 from projbandits.accounts.segments import Segments
 from projbandits.arms import FiniteArms
@@ -20,7 +20,7 @@ from projbandits.ridge import Ridge
 SELECTED_AGAIN = 1000
 """About how many decisions are decided again by `select`."""
 
-TOLD = 4096
+OUTCOMES_AT_ONCE = 4096
 """How many outcomes are summed up at a time."""
 
 
@@ -41,7 +41,7 @@ class Outcomes:
         """Add the outcome of a decision, if it has one."""
         if one.told:
             self._told.append((one.arm, one.reward))
-            if len(self._told) >= TOLD:
+            if len(self._told) >= OUTCOMES_AT_ONCE:
                 self._learn()
 
     @property
@@ -64,7 +64,7 @@ class Gathered:
     ----------
     known : Known
         What is known now.
-    items : Items
+    items : OfferedItems
         All that was ever on offer.
     protected : Protected
         What must not count.
@@ -77,7 +77,7 @@ class Gathered:
     def __init__(
         self,
         known: Known,
-        items: Items,
+        items: OfferedItems,
         protected: Protected,
         theta: Array,
         segments: Segments | None = None,
@@ -94,7 +94,7 @@ class Gathered:
         self.largest = self.moved = self.varied = 0.0
         self.lost = np.zeros(3)
         self.spread = np.zeros((d, d))
-        self.weighed = list[Decided]()
+        self.weighed = list[DecidedAgain]()
         self.late: list[bool] = []
         # For each piece: the sums of r, of its adjusted square and of the square of that.
         self.followed = np.zeros((4, len(self.pieces)))

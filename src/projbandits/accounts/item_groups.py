@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_GROUPS = 12
-ROUND_OFF = 1e-12
+UNIT_ROUND_OFF = 1e-12
 OTHER = "other"
 """What all values after the eleven most frequent ones are called."""
 
@@ -120,7 +120,7 @@ def _in_units(encoding: Any, values: Array) -> Array:
         return values
     raw = values * encoding.scale + encoding.mean
     # What was 0 is 0 again, and not round-off.
-    return np.where(np.abs(raw) < ROUND_OFF * encoding.scale, 0.0, raw)
+    return np.where(np.abs(raw) < UNIT_ROUND_OFF * encoding.scale, 0.0, raw)
 
 
 def read(

@@ -33,15 +33,15 @@ from projbandits.accounts.answers import (
     AUDIT_LEVEL,
     CONFIDENCE,
     MATERIAL,
-    NONE,
-    UNKNOWN,
+    UNKNOWN_SIZE,
+    ZERO,
     Answer,
     sized,
 )
-from projbandits.accounts.protected import Protected, feature_names
+from projbandits.accounts.protected import Protected
 from projbandits.ledger.fold import Known, learns_plainly
 from projbandits.ridge import Ridge
-from projbandits.subspace import Subspace
+from projbandits.subspace import DEPENDENT, Subspace, feature_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,6 @@ UNTOLD = 0.01
 LEAST_SPARE_OUTCOMES = 10
 """With fewer outcomes than this beyond the number of features, nothing can be told."""
 
-DEPENDENT = 1e-9
 POWER = 0.9
 
 
@@ -81,7 +80,7 @@ class Leak(Answer):
     table: pd.DataFrame
 
 
-class Fit(NamedTuple):
+class LeastSquares(NamedTuple):
     """Least squares without a penalty.
 
     Parameters
@@ -102,7 +101,7 @@ class Fit(NamedTuple):
     scale: Array
 
     @classmethod
-    def of(cls, ridge: Ridge) -> Fit:
+    def of(cls, ridge: Ridge) -> LeastSquares:
         """Return the fit to what a ridge has observed."""
         d = ridge.d
         R, z = ridge.factor[:d, :d], ridge.factor[:d, d]
@@ -152,7 +151,7 @@ def leak(known: Known, log: Ridge, protected: Protected, spread: Array, total: f
     import pandas as pd
 
     names, basis = _directions(known.subspace, known.columns, protected)
-    fit = Fit.of(log)
+    fit = LeastSquares.of(log)
     free = log.n - fit.root.shape[1]
     told = np.array([free >= LEAST_SPARE_OUTCOMES and fit.tells(b) for b in basis], dtype=bool)
     if free >= LEAST_SPARE_OUTCOMES and not told.all():
@@ -192,11 +191,11 @@ def leak(known: Known, log: Ridge, protected: Protected, spread: Array, total: f
         "table": table,
     }
     if not protected.pieces or (known.state.ridge.n and not protected.varied):
-        return Leak(found=None, size=UNKNOWN, share=UNKNOWN, **numbers)
+        return Leak(found=None, size=UNKNOWN_SIZE, share=UNKNOWN_SIZE, **numbers)
     if known.state.ridge.n == 0:
-        return Leak(found=None, size=NONE, share=NONE, **numbers)
+        return Leak(found=None, size=ZERO, share=ZERO, **numbers)
     if not told.any():
-        return Leak(found=None, size=UNKNOWN, share=UNKNOWN, **numbers)
+        return Leak(found=None, size=UNKNOWN_SIZE, share=UNKNOWN_SIZE, **numbers)
     inside = basis[told].T
     covariance = inside @ (inside.T @ (sigma**2 * fit.root @ fit.root.T) @ inside) @ inside.T
     beyond = told & (np.abs(z) > critical)
@@ -237,14 +236,13 @@ def _kept(known: Known) -> Array:
     return known.subspace.project(known.state.ridge.theta)
 
 
-def _moved(known: Known, fit: Fit) -> Array:
+def _moved(known: Known, fit: LeastSquares) -> Array:
     """Return what is believed less what is fitted, without how kept effects shrink themselves."""
     ridge, P = known.state.ridge, known.subspace.matrix
-    forgets = getattr(ridge, "forgotten", 0.0) > 0.0
     if not learns_plainly(known.strategy):
         return np.asarray(ridge.theta - fit.theta)
-    everything = Fit.of(ridge).theta
+    everything = LeastSquares.of(ridge).theta
     if known.strategy.learns_on == "projection":
         return np.asarray(everything - fit.theta)
     by_penalty = -ridge.penalty * ridge.inverse @ (everything - P @ everything)
-    return np.asarray(by_penalty if forgets else by_penalty + everything - fit.theta)
+    return np.asarray(by_penalty if ridge.forgotten else by_penalty + everything - fit.theta)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
-from projbandits.accounts.offered_items import Items
+from projbandits.accounts.offered_items import OfferedItems
 from projbandits.arms import FiniteArms
 from projbandits.decisions.contexts import noted
 from projbandits.decisions.decision import Grounds
@@ -19,7 +19,7 @@ from projbandits.ledger.protocol import Held, Ledger
 from projbandits.ledger.randomness import Streams
 
 DECIDED_AGAIN = 3000
-"""Of more decisions than this, about so many are decided again; all are counted."""
+"""If there are more decisions, about this many are decided again; all are counted."""
 
 
 class Made(NamedTuple):
@@ -28,7 +28,7 @@ class Made(NamedTuple):
     Parameters
     ----------
     rows : ndarray of int or None
-        The numbers of the arms on offer to it among all `Items`; None if they were not kept.
+        The numbers of the arms on offer to it among all `OfferedItems`; None if they were not kept.
     chosen : int or None
         The place of the chosen arm among them; None in an infinite set.
     arm, reward : ndarray and float
@@ -75,12 +75,12 @@ class Log(NamedTuple):
     spilled: Callable[[], Iterable[list[Account]]]
 
 
-def made(log: Log, items: Items, by: str | None, *, look: bool = True) -> Iterator[Made]:
+def made(log: Log, items: OfferedItems, by: str | None, *, look: bool = True) -> Iterator[Made]:
     """Yield the decisions of a log, some thousand of which are in memory at a time.
 
     Parameters
     ----------
-    log, items : Log and Items
+    log, items : Log and OfferedItems
         Where they are, and what was ever on offer.
     by : str or None
         What makes their segments.
@@ -102,7 +102,9 @@ def made(log: Log, items: Items, by: str | None, *, look: bool = True) -> Iterat
             yield _held(held, log.reader.grounds(held) if looked else None, by, streams)
 
 
-def _filed(account: Account, items: Items, by: str | None, looked: bool, number: int) -> Made:
+def _filed(
+    account: Account, items: OfferedItems, by: str | None, looked: bool, number: int
+) -> Made:
     decision, grounds = account.decision, account.decision.grounds
     rows = chosen = None
     if grounds is not None and isinstance(grounds.arms, FiniteArms) and decision.index is not None:

@@ -23,7 +23,7 @@ DRAWN = 65_536
 """How many arms are drawn at a time."""
 
 
-class Items:
+class OfferedItems:
     """The rows of a ledger's catalogue, followed by those of decisions that were moved to files.
 
     Parameters

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FIGURE = "audit"
 ROLES = {True: ("played a role", "no"), False: ("played no role", "yes"), None: ("open", "open")}
 FOUND = {True: ("found", "no"), False: ("silent", "yes"), None: ("cannot be told", "open")}
-STYLE = """
+AUDIT_STYLE = """
 .verdict { font-size: 1.1rem; max-width: 60rem; }
 .answers > div { border-top: 1px solid var(--line); padding: .6rem 0; }
 .answers h3 { margin: 0 0 .2rem; }
@@ -70,7 +70,7 @@ def page(audit: Audit) -> str:
         f"<header><h1>{escape(title)}</h1><p class='lead'>{lead}</p></header>"
         f"<p class='verdict'>{mark(text, kind)} {escape(audit.verdict)}</p>"
         f"{body}<div class='sign'>{sign}</div>".replace(" %", "\N{NO-BREAK SPACE}%"),
-        STYLE,
+        AUDIT_STYLE,
         picture.definitions(),
     )
 

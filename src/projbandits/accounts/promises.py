@@ -24,9 +24,9 @@ from projbandits.ledger.happened import (
     Merged,
     Opened,
     Outcome,
+    Told,
 )
 from projbandits.ledger.protocol import Held, Ledger
-from projbandits.strategies import LinearStrategy
 
 BELIEF_TOLERANCE = 1e-8
 """How far a belief may be from the ridge solution of the outcomes in its ledger."""
@@ -59,7 +59,6 @@ class Finding(NamedTuple):
 @single_threaded_blas()
 def check_promises(
     ledger: Ledger,
-    given: Iterable[LinearStrategy] = (),
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Finding]:
     """Return what is found about the promises of a ledger.
@@ -70,8 +69,6 @@ def check_promises(
     ----------
     ledger : Ledger
         What to check.
-    given : iterable of LinearStrategy
-        Strategies that the ledger can only name.
     progress : callable
         Called with the number of events done and of all.
 
@@ -91,7 +88,6 @@ def check_promises(
     every decision can be made again | 1 decided again, 1 the same
     nobody shares randomness | 1 random streams in 1 sessions, each used once
     """
-    given = [*given]
     last = ledger.last()
     tally, weights = _Tally(), _Weights()
     for chunk in ledger.read(ledger.base, last):
@@ -99,8 +95,8 @@ def check_promises(
             tally.add(position, event)
             weights.add(position, event)
         progress(chunk[-1].position, 2 * last)
-    known = advanced(ledger, None, last, given)
-    sums, again = _Sums(known, tally.others, weights), _Again(Reader(ledger, given))
+    known = advanced(ledger, None, last)
+    sums, again = _Sums(known, tally.others, weights), _Again(Reader(ledger))
     for some in ledger.decisions():
         some = [held for held in some if held.position <= last]
         for held in some:
@@ -123,9 +119,8 @@ class _Tally:
         self.events = self.gaps = self.decisions = self.ahead = 0
         self.ids = dict[str, int]()
         self.told = dict[str, int]()
-        self.twice_told = self.unknown = 0
+        self.unknown = 0
         self.streams = set[tuple[int, int]]()
-        self.seen = set[int]()
         self.shared = 0
         self.others = list[tuple[int, Event]]()
         self._last: int | None = None
@@ -141,11 +136,10 @@ class _Tally:
                 stream = event.session, event.draw
                 self.shared += stream in self.streams
                 self.streams.add(stream)
-                self.seen.add(event.session)
                 self.ahead += event.known >= position
         elif isinstance(event, Outcome):
             self.unknown += event.id not in self.ids
-            if type(event).__name__ == "Told":
+            if isinstance(event, Told):
                 self.told[event.id] = self.told.get(event.id, 0) + 1
         elif isinstance(event, Learnt | Merged | Believed):
             self.others.append((position, event))
@@ -170,7 +164,8 @@ class _Tally:
         )
 
     def sessions(self) -> Finding:
-        found = f"{len(self.streams)} random streams in {len(self.seen)} sessions, each used once"
+        sessions = len({session for session, _ in self.streams})
+        found = f"{len(self.streams)} random streams in {sessions} sessions, each used once"
         if self.shared or self.ahead:
             found = f"{self.shared} random streams used again, {self.ahead} decisions ahead of time"
         return Finding("nobody shares randomness", not self.shared + self.ahead, found)

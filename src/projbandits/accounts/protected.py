@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from projbandits._cached import cached_property
 from projbandits._checks import Array
-from projbandits.subspace import Subspace
+from projbandits.subspace import Subspace, feature_names
 
 LEVELS_APART = 6
-"""A piece with at most so many values has a group for each; others are cut at their terciles."""
+"""A piece with at most this many values has a group for each; others are cut at their terciles."""
 
 LEVELS_LOOKED_AT = 1000
-"""More values than `LEVELS_APART` are mostly found among so many."""
+"""Among this many, more values than `LEVELS_APART` are mostly found."""
 
 SCORE_ROUNDING = 1e-12
 
@@ -79,11 +79,6 @@ class Protected:
         return np.asarray(self.varied_directions.any(axis=1))
 
 
-def feature_names(columns: Sequence[str] | None, d: int) -> Sequence[str]:
-    """Return the features' names, made up where there are none."""
-    return columns or [f"x[{j}]" for j in range(d)]
-
-
 def along(direction: Array, X: Array) -> Array:
     """Return <direction, x> of each row, the same for equal rows."""
     values: Array = np.einsum("ij,j->i", X, direction)
@@ -129,7 +124,7 @@ def groups(values: Array, counts: NDArray[np.int64] | None = None) -> list[tuple
 
 
 def _terciles(values: Array, counts: NDArray[np.int64]) -> Array:
-    """Return the terciles of values that come so many times each, as np.quantile has them."""
+    """Return the terciles of values with their counts, as np.quantile has them."""
     if (counts == 1).all():
         return np.quantile(values, [1 / 3, 2 / 3])
     order = values.argsort()

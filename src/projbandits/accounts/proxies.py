@@ -15,8 +15,8 @@ import numpy as np
 
 from projbandits._blas import single_threaded
 from projbandits._checks import Array
-from projbandits.accounts.protected import Protected, along, feature_names
-from projbandits.subspace import Subspace
+from projbandits.accounts.protected import Protected, along
+from projbandits.subspace import Subspace, feature_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +33,7 @@ ARMS_EACH = 2
 LEAST_BOOSTED, MOST_BOOSTED = 60, 1000
 """Boosting needs as many distinct arms; of more than the second it looks at that many."""
 
-FOLDS, ROUNDS = 2, 25
+BOOSTING_FOLDS, BOOSTING_ROUNDS = 2, 25
 
 
 def proxies(
@@ -112,7 +112,7 @@ def predicted(Z: Array, Y: Array) -> Array:
 
 
 def _some(offered: Array) -> Array:
-    """Return the distinct arms, and of very many `MOST_ARMS` of them, evenly spread."""
+    """Return the distinct arms, and of very many `MOST_PROXY_ARMS` of them, evenly spread."""
     import pandas as pd
 
     if len(offered) > MOST_PROXY_ARMS:
@@ -132,16 +132,16 @@ def _boosted(Z: Array, Y: Array) -> Array:
         return np.full(Y.shape[1], np.nan)
     ensemble: Any = importlib.import_module("sklearn.ensemble")
     order = np.random.default_rng(0).permutation(n)[:MOST_BOOSTED]
-    fold = np.arange(len(order)) % FOLDS
+    fold = np.arange(len(order)) % BOOSTING_FOLDS
     shares = np.zeros(Y.shape[1])
     # Small fits take longest in several threads, above all where others want the cores too.
     with single_threaded():
         for j, y in enumerate(Y[order].T):
             error = spread = 0.0
-            for k in range(FOLDS):
+            for k in range(BOOSTING_FOLDS):
                 fit, held = fold != k, fold == k
                 learner = ensemble.HistGradientBoostingRegressor(
-                    max_iter=ROUNDS, learning_rate=0.3, max_leaf_nodes=8, max_bins=64,
+                    max_iter=BOOSTING_ROUNDS, learning_rate=0.3, max_leaf_nodes=8, max_bins=64,
                     min_samples_leaf=10, early_stopping=False, random_state=0,
                 )  # fmt: skip
                 learner.fit(Z[order][fit], y[fit])

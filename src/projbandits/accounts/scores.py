@@ -13,12 +13,12 @@ from projbandits.accounts.answers import (
     AUDIT_LEVEL,
     CONFIDENCE,
     MATERIAL,
-    NONE,
-    UNKNOWN,
+    UNKNOWN_SIZE,
+    ZERO,
     Answer,
     sized,
 )
-from projbandits.accounts.leak import Fit
+from projbandits.accounts.leak import LeastSquares
 from projbandits.ridge import Ridge
 from projbandits.statistics import Estimate, wilson
 
@@ -61,9 +61,9 @@ def scores(all_of_it: Gathered) -> Scores:
     numbers: dict[str, Any] = {"largest": it.largest, "guesses": guesses, "decisions": it.cases}
     spread, total = it.spread / n, it.varied / n
     if not it.protected.varied or not it.learnt:
-        return Scores(found=None, size=NONE, share=NONE, beyond=np.nan, **numbers)
+        return Scores(found=None, size=ZERO, share=ZERO, beyond=np.nan, **numbers)
     if it.largest == 0.0:
-        return Scores(found=False, size=NONE, share=NONE, beyond=np.nan, **numbers)
+        return Scores(found=False, size=ZERO, share=ZERO, beyond=np.nan, **numbers)
     strategy, state = it.known.strategy, it.known.state
     Q = np.eye(len(spread)) - it.known.subspace.matrix
     effect = Q @ strategy.aim(state)
@@ -78,7 +78,7 @@ def scores(all_of_it: Gathered) -> Scores:
     size, now = sized(effect, covariance, spread, total, beyond=not within)
     found = None if within or share < MATERIAL else True
     if np.isnan(beyond):
-        size, now = Estimate(size.value, np.nan, np.nan), UNKNOWN
+        size, now = Estimate(size.value, np.nan, np.nan), UNKNOWN_SIZE
     return Scores(
         found=found,
         size=size,
@@ -93,7 +93,7 @@ def by_noise(log: Ridge, directions: Array) -> float:
 
     The test is that of all protected directions together: <theta, C^-1 theta> against chi^2.
     """
-    fit = Fit.of(log)
+    fit = LeastSquares.of(log)
     free = log.n - fit.root.shape[1]
     told = [b for b in directions.T if fit.tells(b)]
     if free < 1 or not told:
@@ -110,6 +110,6 @@ def by_noise(log: Ridge, directions: Array) -> float:
 def rate(happened: int, of: int) -> Estimate:
     """Return a share with Wilson's interval; nan of nothing."""
     if not of:
-        return UNKNOWN
+        return UNKNOWN_SIZE
     value, low, high = wilson(np.array(happened / of), of, CONFIDENCE)
     return Estimate(float(value), max(0.0, float(low)), min(1.0, float(high)))

@@ -170,8 +170,7 @@ class Ball(ConvexSet):
     center : array of shape (d,), optional
         Its centre, the origin by default.
     tie : array of shape (d,), optional
-        The point of the set to play in direction 0, where every point is a maximiser; by default
-        the first arm of D_k.
+        The point to play in direction 0; see `ConvexSet.tie`.
 
     Examples
     --------
@@ -228,8 +227,7 @@ class Ellipsoid(ConvexSet):
     center : array of shape (d,), optional
         Its centre, the origin by default.
     tie : array of shape (d,), optional
-        The point of the set to play in direction 0, where every point is a maximiser; by default
-        the first arm of D_k.
+        The point to play in direction 0; see `ConvexSet.tie`.
 
     Examples
     --------
@@ -307,8 +305,7 @@ class Box(ConvexSet):
     lower, upper : array of shape (d,)
         The bounds of each coordinate; equal bounds fix it.
     tie : array of shape (d,), optional
-        The point of the set to play in direction 0, where every point is a maximiser; by default
-        the first arm of D_k.
+        The point to play in direction 0; see `ConvexSet.tie`.
 
     Examples
     --------

@@ -25,8 +25,7 @@ class EntropyBall(ConvexSet):
         The bound on the negative entropy; the paper takes 5. It must exceed -d/e, the smallest
         possible value.
     tie : array of shape (d,), optional
-        The point of the set to play in direction 0, where every point is a maximiser; by default
-        the first arm of D_k.
+        The point to play in direction 0; see `ConvexSet.tie`.
 
     Notes
     -----

@@ -25,7 +25,7 @@ SLOPE = 1e-9
 """A constraint that falls less than this along a direction is parallel to it."""
 GRID = 2.0**-40
 """Corners are rounded to multiples of this, so that their digits do not depend on the way there."""
-WORK = 1e6
+WALK_ROOM = 1e6
 """How many numbers a walk over bases handles at a time."""
 
 Indices = NDArray[np.int64]
@@ -147,7 +147,7 @@ def every_basis(polytope: Scaled, first: Indices, most: int) -> Indices | None:
     """
     q, (m, d) = polytope.equalities, polytope.rows.shape
     found = {tuple(first.tolist())}
-    at_once = max(1, int(WORK / (m * d)))
+    at_once = max(1, int(WALK_ROOM / (m * d)))
     waiting = [first]
     while waiting:
         bases, waiting = np.array(waiting[:at_once]), waiting[at_once:]

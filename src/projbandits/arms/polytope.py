@@ -30,8 +30,7 @@ class Polytope(ConvexSet):
     A_eq, b_eq : arrays of shape (p, d) and (p,), optional
         The equalities.
     tie : array of shape (d,), optional
-        The point of the set to play in direction 0, where every point is a maximiser; by default
-        the first arm of D_k.
+        The point to play in direction 0; see `ConvexSet.tie`.
 
     Raises
     ------

@@ -36,14 +36,14 @@ def open_store_at(url: str, name: str | None = None) -> SqlStore:
     """Return a store that is there, and has a ledger of this name."""
     from projbandits.deciding.stores import open_store
 
-    _database(url)
+    database_at(url)
     found: SqlStore = open_store(url)  # type: ignore[assignment]
     if name is not None and name not in found.names():
         raise ValueError(f"NAME must be one of {found.names()}, got {name!r}")
     return found
 
 
-def _database(url: str) -> Database:
+def database_at(url: str) -> Database:
     """Return a database that holds ledgers, without making one of a mistyped name."""
     from projbandits.deciding.stores import database_part
 
@@ -84,7 +84,7 @@ def show_ledger(name: Name, store: Url, json: Json = False) -> None:
         "decisions": decider.steps,
         "observations": decider.ridge.n,
         "pending": len(pending),
-        "pending_since": _day(min((d.asked for d in pending), default=None)),
+        "pending_since": day(min((d.asked for d in pending), default=None)),
     }
     table = pd.DataFrame({"fact": list(facts), "value": list(map(str, facts.values()))})
     show(table.set_index("fact"), as_json=json)
@@ -141,7 +141,7 @@ def check(name: Name, store: Url, json: Json = False) -> None:
 @ledger_app.command("migrate")
 def migrate(store: Url) -> None:
     """Bring the tables of a store to this version of the library, in one transaction."""
-    database = _database(store)
+    database = database_at(store)
     from projbandits.ledger.schema import migrate as bring
 
     before, after = bring(database)
@@ -156,11 +156,12 @@ def _summary(store: SqlStore, name: str) -> dict[str, Any]:
         "name": name,
         "events": ledger.last(),
         "strategy": opened.label,
-        "opened": _day(opened.time),
+        "opened": day(opened.time),
     }
 
 
-def _day(seconds: float | None) -> str:
+def day(seconds: float | None) -> str:
+    """Return a time as text, and nothing if there is none."""
     if seconds is None:
         return ""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))

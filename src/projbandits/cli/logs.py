@@ -23,7 +23,7 @@ LogPath = Annotated[
         "(with item_context.csv), or a file of Vowpal Wabbit's JSON (.json, .dsjson).",
     ),
 ]
-Arms = Annotated[
+ArmsFile = Annotated[
     Path | None,
     typer.Option(exists=True, dir_okay=False, help="The catalogue: a CSV or Parquet file."),
 ]
@@ -32,7 +32,7 @@ Propensity = Annotated[
     str | None,
     typer.Option(help="The column with its probability, or one for each arm, with commas."),
 ]
-Reward = Annotated[str, typer.Option(help="The column with the return.")]
+RewardColumn = Annotated[str, typer.Option(help="The column with the return.")]
 Features = Annotated[str | None, typer.Option(help="Columns that are features, with commas.")]
 Protected = Annotated[str | None, typer.Option(help="Features that must not count, with commas.")]
 
@@ -47,10 +47,10 @@ def replay(
             "column with the policy's probability of the chosen arm (one for each arm: commas).",
         ),
     ],
-    arms: Arms = None,
+    arms: ArmsFile = None,
     action: Action = None,
     propensity: Propensity = None,
-    reward: Reward = "reward",
+    reward: RewardColumn = "reward",
     features: Features = None,
     context: Annotated[str | None, typer.Option(help="Columns of the context.")] = None,
     time: Annotated[str | None, typer.Option(help="The column with the time.")] = None,
@@ -97,9 +97,9 @@ def replay(
 
 def fit(
     log: LogPath,
-    arms: Arms = None,
+    arms: ArmsFile = None,
     action: Action = None,
-    reward: Reward = "reward",
+    reward: RewardColumn = "reward",
     features: Features = None,
     protected: Protected = None,
     penalty: Annotated[float, typer.Option(help="lambda, the weight of the L2 penalty.")] = 1.0,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from projbandits.cli.ledgers import Url, _database
+from projbandits.cli.ledgers import Url, database_at, day
 from projbandits.cli.options import Json
 from projbandits.cli.output import show
 
@@ -90,15 +90,13 @@ def list_tokens(store: Url, json: Json = False) -> None:
     """List the tokens: what they allow, not what they are."""
     import pandas as pd
 
-    from projbandits.cli.ledgers import _day
-
     rows = [
         (
             token.id,
             ", ".join(token.scopes),
             token.decider or "all",
-            _day(token.made),
-            _day(token.until) or "never",
+            day(token.made),
+            day(token.until) or "never",
             token.note,
         )
         for token in _part("tokens").kept(_documents(store)).values()
@@ -119,4 +117,4 @@ def revoke_token(
 def _documents(store: str) -> Any:
     from projbandits.ledger.documents import Documents
 
-    return Documents(_database(store))
+    return Documents(database_at(store))

@@ -17,7 +17,6 @@ from projbandits.decisions.offers import Offer
 from projbandits.ledger.describing import set_key, set_text
 from projbandits.ledger.fold import Known, aged
 from projbandits.ledger.happened import Decided, Described, Event, Rows
-from projbandits.ledger.labels import read_label
 from projbandits.ledger.protocol import Conflict, Ledger
 from projbandits.ledger.randomness import Streams
 from projbandits.strategies import Choice, State
@@ -172,43 +171,27 @@ def choose(
         grounds = Grounds(strategy, state, left if asked.kept else None, before, asked.columns)
         estimate, standard_error = _estimate(grounds, x, index)
         label = None if labels is None or index is None else labels[index]
-        events.append(
-            Decided(
-                id,
-                now,
-                state.step,
-                known.position,
-                session,
-                draw + slot,
-                index,
-                choice.probability,
-                estimate,
-                standard_error,
-                numbers.rows,
-                before,
-                x if numbers.rows is None else None,
-                numbers.key,
-                label,
-                asked.meta,
-                asked.context,
-            )
+        event = Decided(
+            id,
+            now,
+            state.step,
+            known.position,
+            session,
+            draw + slot,
+            index,
+            choice.probability,
+            estimate,
+            standard_error,
+            numbers.rows,
+            before,
+            x if numbers.rows is None else None,
+            numbers.key,
+            label,
+            asked.meta,
+            asked.context,
         )
-        decisions.append(
-            Decision(
-                id,
-                index,
-                x,
-                choice.probability,
-                estimate,
-                standard_error,
-                state.step,
-                now,
-                None if label is None else read_label(label),
-                asked.meta,
-                grounds,
-                asked.context,
-            )
-        )
+        events.append(event)
+        decisions.append(Decision.made(event, x, grounds))
     return events, decisions
 
 
@@ -281,7 +264,7 @@ def repeated(ledger: Ledger, ids: Sequence[str], arms: DecisionSet) -> list[Deci
         if not _has(arms, decision):
             raise Conflict(
                 f"id {decision.id!r} was decided before, and the arm chosen then is not in its "
-                "place among these: pass the arms of then, or another id"
+                "place among these: pass the same arms, or another id"
             )
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 from dataclasses import dataclass, field
@@ -12,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
+from projbandits._html import Shown
 from projbandits.arms import DecisionSet, FiniteArms
+from projbandits.ledger.happened import Decided
 from projbandits.ledger.labels import Label, read_label
 from projbandits.ledger.protocol import Held
 from projbandits.strategies import LinearStrategy, State
@@ -63,7 +64,7 @@ class Grounds(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Decision:
+class Decision(Shown, by="decision"):
     """What `Decider.ask` decided.
 
     Parameters
@@ -129,17 +130,17 @@ class Decision:
         """The columns that came with the call."""
         return None if self.around is None else json.loads(self.around)
 
-    def _repr_html_(self) -> str:
-        # By name and only now: nothing here depends on how a notebook shows it.
-        return str(importlib.import_module("projbandits.notebook").decision(self))
-
     @classmethod
     def of(cls, held: Held, grounds: Grounds | None = None) -> Decision:
         """Return a decision that a ledger holds."""
-        e = held.decision
+        return cls.made(held.decision, held.arm, grounds)
+
+    @classmethod
+    def made(cls, e: Decided, arm: Array, grounds: Grounds | None) -> Decision:
+        """Return the decision that an event records, with the arm that was chosen."""
         label = None if e.label is None else read_label(e.label)
         return cls(
-            e.id, e.index, held.arm, e.propensity, e.estimate, e.standard_error, e.step, e.time,
+            e.id, e.index, arm, e.propensity, e.estimate, e.standard_error, e.step, e.time,
             label, e.meta, grounds, e.context,
         )  # fmt: skip
 

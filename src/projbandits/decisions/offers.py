@@ -33,7 +33,7 @@ Which it weighs is determined by the belief, so whoever decides again weighs the
 """
 
 
-FEW = 10_000
+FEW_NUMBERS = 10_000
 """Of fewer numbers than this, BLAS adds up products in one thread."""
 
 
@@ -166,11 +166,11 @@ def read(
     if not plain and isinstance(arms, DecisionSet) and not isinstance(arms, FiniteArms):
         if ids is not None or needed:
             raise ValueError(f"{name} must be finitely many where they have ids, got {arms!r}")
-        _check_width(name, arms.d, subspace, columns)
+        subspace.check_width(name, arms.d, columns)
         _check_sizes(name, arms.basis(), columns, penalty)
         return arms, columns
     vectors, names = read_rows(name, arms, columns, penalty)
-    _check_width(name, vectors.shape[1], subspace, columns)
+    subspace.check_width(name, vectors.shape[1], columns)
     if len(vectors) == 0:
         raise ValueError(f"{name} must hold at least one arm, got none")
     if plain and ids is None and not needed:
@@ -265,7 +265,7 @@ def _check_sizes(name: str, matrix: Array, columns: Sequence[Any] | None, penalt
     with np.errstate(over="ignore", invalid="ignore"):  # too large is what is looked for
         if matrix.flags.forc:
             flat = matrix.ravel(order="K")
-            total = flat.dot(flat) if flat.size < FEW else np.einsum("i,i->", flat, flat)
+            total = flat.dot(flat) if flat.size < FEW_NUMBERS else np.einsum("i,i->", flat, flat)
         else:
             total = np.einsum("ij,ij->", matrix, matrix)
     largest = LARGEST_ENTRY * math.sqrt(penalty)
@@ -287,14 +287,3 @@ def _check_sizes(name: str, matrix: Array, columns: Sequence[Any] | None, penalt
         f"{name} must be {what}, got {matrix[row, column]} in row {row}, column "
         f"{names[column]!r}: {remedy}"
     )
-
-
-def _check_width(
-    name: str, width: int, subspace: Subspace, columns: tuple[str, ...] | None
-) -> None:
-    if width != subspace.ambient:
-        known = "" if columns is None else f", {list(columns)!r}"
-        raise ValueError(
-            f"{name} must have {subspace.ambient} features, as many as the space of the subspace "
-            f"has dimensions{known}, got {width}"
-        )

@@ -18,7 +18,7 @@ from scipy.linalg.lapack import dtpqrt
 
 from projbandits._checks import Array
 from projbandits.evaluation.log_pieces import Piece
-from projbandits.evaluation.log_schema import Chunk, Schema, finite
+from projbandits.evaluation.log_schema import Chunk, Schema, chunks_of, finite
 from projbandits.evaluation.spreading import Progress, spread
 from projbandits.ridge import Ridge
 from projbandits.subspace import Subspace
@@ -96,17 +96,13 @@ def merged(factors: Iterable[Array], d: int) -> Array:
     return total
 
 
-def grouped(arms: Array, action: Any, rewards: Array) -> Array:
+def factor_of_means(arms: Array, n: Array, means: Array, rest: float) -> Array:
     """Return the factor of rows that repeat some arms: of each arm's mean, and of what it leaves.
 
-    Rows of one arm are sqrt(n) times their mean, and what their returns differ from it.
+    Rows of one arm are sqrt(n) times their mean, and what their returns differ from it; `rest` is
+    the root of the sum of squares of all these differences.
     """
-    size, d = arms.shape
-    n = np.bincount(action, minlength=size).astype(np.float64)
-    sums = np.bincount(action, rewards, minlength=size)
-    means = sums / np.maximum(n, 1.0)
-    rest = np.linalg.norm(rewards - means[action])
-    seen = n > 0
+    d, seen = arms.shape[1], n > 0
     roots = np.sqrt(n[seen])
     columns = [*(roots[:, None] * arms[seen]).T, roots * means[seen]]
     factor = fold(np.zeros((d + 1, d + 1)), columns)
@@ -117,7 +113,10 @@ def factor_of(chunk: Chunk) -> Array:
     """Return the factor of a chunk's chosen arms and rewards."""
     size, d = chunk.arms.shape
     if chunk.complete and size < len(chunk.reward):
-        return grouped(chunk.arms, chunk.action, chunk.reward)
+        n = np.bincount(chunk.action, minlength=size).astype(np.float64)
+        means = np.bincount(chunk.action, chunk.reward, minlength=size) / np.maximum(n, 1.0)
+        rest = float(np.linalg.norm(chunk.reward - means[chunk.action]))
+        return factor_of_means(chunk.arms, n, means, rest)
     X = chunk.arms[chunk.action]
     return fold(np.zeros((d + 1, d + 1)), [*X.T, chunk.reward])
 
@@ -146,14 +145,10 @@ def _factor(schema: Schema | None, d: int, piece: Any) -> tuple[int, Array]:
 
 
 def _factors(schema: Schema | None, d: int, piece: Any) -> Iterable[tuple[int, Array]]:
-    if schema is None:  # whoever has no columns is read as chunks
-        for chunk in piece.chunks():
-            yield len(chunk.reward), factor_of(chunk)
-    elif schema.catalogue is None:
+    if schema is not None and schema.catalogue is None:
         yield from _plainly(schema, d, piece)
     else:
-        for first, table in piece.tables(schema.needed):
-            chunk = schema.read(first, table)
+        for chunk in chunks_of(schema, piece):
             yield len(chunk.reward), factor_of(chunk)
 
 

@@ -17,7 +17,7 @@ from projbandits.evaluation.log_schema import Chunk
 if TYPE_CHECKING:
     import pandas as pd
 
-ROUNDED = 1e-4
+SUM_ROUNDED = 1e-4
 """How far Vowpal Wabbit's probabilities may be from adding up to one: it writes six digits."""
 LINES_AT_ONCE = 4096
 """How many lines are read together."""
@@ -193,7 +193,7 @@ def _probabilities(p: Any, count: int) -> bool:
         return False
     if not all(isinstance(each, int | float) for each in p):
         return False
-    return abs(sum(p) - 1) <= ROUNDED and min(p) >= 0
+    return abs(sum(p) - 1) <= SUM_ROUNDED and min(p) >= 0
 
 
 def _number(line: dict[str, Any], name: str, row: int) -> float:

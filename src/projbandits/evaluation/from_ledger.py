@@ -14,7 +14,7 @@ from projbandits.arms import FiniteArms
 from projbandits.deciding.accounted import Accounted
 from projbandits.decisions.probabilities import probabilities
 from projbandits.decisions.readings import Account, Reader
-from projbandits.evaluation.logged import NO_OUTCOMES, Logged, Offered, lacking, open_log, subspaces
+from projbandits.evaluation.logged import Logged, Offered, lacking, no_outcomes, open_log, subspaces
 from projbandits.subspace import Subspace
 
 
@@ -54,7 +54,7 @@ def from_ledger(decider: Accounted, subspace: Subspace | None) -> Logged:
                 columns[name].append(value)
             arms.append(account.decision.arm)
     if not any(after >= 0 for after in columns["told_after"]):
-        raise NO_OUTCOMES
+        raise no_outcomes()
     columns["ledger"] = [known.key] * len(arms)
     names = [*map(str, known.columns or range(known.subspace.ambient))]
     wanted, learnt = subspaces(json.loads(about(known, reader.strategies())), subspace, names)

@@ -10,14 +10,14 @@ import numpy as np
 from projbandits._checks import Array
 from projbandits.evaluation.cells import Alike, Cells
 from projbandits.evaluation.counting import FOLDS, Counted, by_number, coded, folds
-from projbandits.evaluation.fitting import fold, merged
+from projbandits.evaluation.fitting import factor_of_means, fold, merged
 from projbandits.evaluation.log_schema import SUM, Chunk
 
 MOST_PARTS = 16
 """How many chunks of cells are kept before they are put together."""
 MOST_CELLS = 2**17
 """With more cells, a log is read again instead."""
-PENALTY = 0.1
+SCALED_PENALTY = 0.1
 """The ridge of theta-hat, on features in units of their root mean square."""
 
 
@@ -46,12 +46,8 @@ class Sums:
 
     def factor(self, arms: Array, number: int) -> Array:
         """Return the triangular factor of the rows in a fold."""
-        seen = self.n[number] > 0
-        d = arms.shape[1]
-        roots = np.sqrt(self.n[number, seen])
-        columns = [*(roots[:, None] * arms[: len(seen)][seen]).T, roots * self.mean[number, seen]]
-        rest = np.array([np.sqrt(self.squares[number].sum())])
-        return fold(fold(np.zeros((d + 1, d + 1)), columns), [*np.zeros((d, 1)), rest])
+        n, rest = self.n[number], float(np.sqrt(self.squares[number].sum()))
+        return factor_of_means(arms[: len(n)], n, self.mean[number], rest)
 
     def total(self) -> tuple[Array, Array, float]:
         """Return counts and means by arm, and the sum of squares within arms."""
@@ -190,7 +186,7 @@ def theta(factor: Array, n: float) -> Array:
     sizes = np.linalg.norm(factor[:, :d], axis=0) / np.sqrt(max(n, 1.0))
     scale = np.where(sizes > 0, sizes, 1.0)
     scaled = factor / np.append(scale, 1.0)
-    found: Array = Ridge(PENALTY, int(n), scaled).theta / scale
+    found: Array = Ridge(SCALED_PENALTY, int(n), scaled).theta / scale
     return found
 
 

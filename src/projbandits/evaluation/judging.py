@@ -17,8 +17,7 @@ import numpy as np
 
 from projbandits._blas import single_threaded_blas
 from projbandits._cached import cached_property
-from projbandits._checks import Array, one_of, positive
-from projbandits.evaluation import estimates as names
+from projbandits._checks import Array, positive
 from projbandits.evaluation.cells import Cells
 from projbandits.evaluation.combining import found
 from projbandits.evaluation.estimates import table, words
@@ -31,8 +30,8 @@ from projbandits.evaluation.lackoffit import (
     repeated,
     unknown,
 )
-from projbandits.evaluation.log import Log, chunks_of
-from projbandits.evaluation.log_schema import Schema
+from projbandits.evaluation.log import Log
+from projbandits.evaluation.log_schema import Schema, chunks_of
 from projbandits.evaluation.moments import MOMENT_ROOM, Moments, Setting, moments
 from projbandits.evaluation.policies import Chances, Policy, as_policy
 from projbandits.evaluation.spreading import Progress, spread
@@ -141,15 +140,13 @@ class Judged:
 def judge(
     log: Log,
     policy: Any,
-    *,
-    value: str = "projection",
-    subspace: Subspace | None = None,
-    clip: float = names.CLIP,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
+    value: str,
+    subspace: Subspace | None,
+    clip: float,
+    executor: Executor | None,
+    progress: Progress | None,
 ) -> Judged:
     """Return a policy judged on a log; the parameters are those of `replay`."""
-    one_of("value", value, VALUES)
     clip = positive("clip", clip)
     if subspace is None and log.subspace is None:
         subspace = getattr(policy, "subspace", None)

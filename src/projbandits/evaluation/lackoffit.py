@@ -26,7 +26,7 @@ SURE = 0.95
 MOST_COMPARED = 100_000
 """How many rows a flexible model is fitted to."""
 FOLDS = 5
-FEWEST = 50
+LEAST_COMPARED = 50
 """With fewer rows a flexible model says nothing."""
 
 
@@ -137,7 +137,7 @@ def repeated(X: Array, rewards: Array) -> LackOfFit | None:
 
 def held_out(X: Array, rewards: Array) -> LackOfFit:
     """Compare gradient boosting with the linear model on rows that neither has seen."""
-    if len(X) < FEWEST:
+    if len(X) < LEAST_COMPARED:
         return unknown(f"no arm was chosen twice, and {len(X)} rows are too few to compare models")
     try:
         from sklearn.ensemble import HistGradientBoostingRegressor

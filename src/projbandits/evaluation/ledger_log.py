@@ -12,7 +12,7 @@ import numpy as np
 from projbandits._checks import Array
 from projbandits.deciding.accounted import Accounted
 from projbandits.evaluation.log_schema import Chunk
-from projbandits.evaluation.logged import NO_OUTCOMES, lacking
+from projbandits.evaluation.logged import lacking, no_outcomes
 from projbandits.ledger.protocol import Held, Ledger
 
 LEDGER_ROWS = 8192
@@ -104,5 +104,5 @@ def ledger_rows(decider: Accounted) -> LedgerRows:
         )
     catalogue = decider._ledger.catalogue()
     if catalogue is None or not len(catalogue):
-        raise NO_OUTCOMES
+        raise no_outcomes()
     return LedgerRows(decider._ledger, np.array(catalogue.vectors))

@@ -18,7 +18,7 @@ from projbandits.evaluation.fitting import Fit, fit
 from projbandits.evaluation.formats import VowpalRows, open_bandit
 from projbandits.evaluation.ledger_log import ledger_rows
 from projbandits.evaluation.log_pieces import source
-from projbandits.evaluation.log_schema import Catalogue, Chunk, Schema
+from projbandits.evaluation.log_schema import Catalogue, Chunk, Schema, chunks_of
 from projbandits.evaluation.spreading import Progress
 from projbandits.ridge import Ridge
 from projbandits.subspace import Subspace
@@ -270,15 +270,6 @@ class Log:
         rows = "unknown" if self.rows is None else f"{self.rows:,}"
         arms = "" if self.arms is None else f"{len(self.arms):,} arms, "
         return f"Log({rows} rows, {arms}d={self.d})"
-
-
-def chunks_of(schema: Schema | None, piece: Any) -> Iterator[Chunk]:
-    """Yield the rows of a piece, checked."""
-    if schema is None:
-        yield from piece.chunks()
-        return
-    for first, table in piece.tables(schema.needed):
-        yield schema.read(first, table)
 
 
 def _numbers(d: int) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -148,13 +148,9 @@ class Catalogue:
             found = np.asarray(self._index.get_indexer(values), dtype=np.int64)
             wrong = found < 0
         if wrong.any():
-            row = int(wrong.argmax())
-            value = values[row]
+            value = values[int(wrong.argmax())]
             near = did_you_mean(value, self.labels[:1000]) if isinstance(value, str) else ""
-            raise ValueError(
-                f"log must name an arm of the catalogue, got {short(_plain(value))} in row "
-                f"{first + row}, column {column!r}{near}"
-            )
+            _refuse(wrong, values, "name an arm of the catalogue", column, first, near)
         return found
 
 
@@ -191,16 +187,23 @@ class Schema:
 
     def read(self, first: int, table: Columns) -> Chunk:
         """Return rows of a table, checked."""
-        rewards = self._numbers(table, self.reward, first)
+        import pandas as pd
+
+        rewards = finite(table, self.reward, first)
         n = len(rewards)
         if self.id is not None:
-            _distinct(table, self.id, first)
+            ids = table.values(self.id)
+            twice = pd.Index(ids).duplicated()
+            _refuse(twice, ids, "have each decision once", self.id, first, how=" again")
+        times = None if self.time is None else table.values(self.time)
+        if self.time is not None and times is not None:
+            _refuse(pd.isna(times), times, "have a time in each row", self.time, first)
         if self.catalogue is not None and self.action is not None:
             arms = self.catalogue.vectors
             action = self.catalogue.rows(table.values(self.action), self.action, first)
         else:
             features = self.features or ()
-            arms = np.column_stack([self._numbers(table, name, first) for name in features])
+            arms = np.column_stack([finite(table, name, first) for name in features])
             action = np.arange(n)
         propensity, chances = self._propensities(table, first, action, len(arms))
         return Chunk(
@@ -212,7 +215,7 @@ class Schema:
             chances,
             context={name: table.values(name) for name in self.context},
             columns={name: _stacked(table, name, first) for name in self.extra},
-            time=None if self.time is None else _times(table, self.time, first),
+            time=times,
             complete=self.catalogue is not None,
         )
 
@@ -227,60 +230,48 @@ class Schema:
             if propensity.ndim == 2:
                 chances = propensity
         else:
-            chances = np.column_stack([self._numbers(table, c, first) for c in self.propensity])
+            chances = np.column_stack([finite(table, c, first) for c in self.propensity])
         if chances is not None:
             if chances.shape[1] != size:
                 raise ValueError(
                     f"log must have a probability for each of the {size} arms, got "
                     f"{chances.shape[1]} in row {first}, column {name!r}"
                 )
-            off = np.abs(chances.sum(axis=1) - 1) > SUM
-            if off.any() or (chances < 0).any():
-                row = int((off | (chances < 0).any(axis=1)).argmax())
-                raise ValueError(
-                    "log must have probabilities that are not negative and add up to one, got "
-                    f"{short(chances[row].tolist())} in row {first + row}, column {name!r}"
-                )
+            off = (np.abs(chances.sum(axis=1) - 1) > SUM) | (chances < 0).any(axis=1)
+            wanted = "have probabilities that are not negative and add up to one"
+            _refuse(off, chances, wanted, name, first)
             propensity = chances[np.arange(len(action)), action]
         if len(propensity) and not (propensity.min() > 0 and propensity.max() <= 1 + SUM):
-            row = int((~((propensity > 0) & (propensity <= 1 + SUM))).argmax())
-            raise ValueError(
-                f"log must have propensities above 0 and at most 1, got {propensity[row]} in row "
-                f"{first + row}, column {name!r}: what was chosen had a probability"
-            )
+            off, why = ~((propensity > 0) & (propensity <= 1 + SUM)), ": what was chosen had one"
+            _refuse(off, propensity, "have propensities above 0 and at most 1", name, first, why)
         return propensity, chances
 
-    def _numbers(self, table: Columns, name: str, first: int) -> Array:
-        return finite(table, name, first)
+
+def chunks_of(schema: Schema | None, piece: Any) -> Iterator[Chunk]:
+    """Yield the rows of a piece, checked; what has no columns is read as chunks."""
+    if schema is None:
+        yield from piece.chunks()
+    else:
+        for first, table in piece.tables(schema.needed):
+            yield schema.read(first, table)
 
 
-def _distinct(table: Columns, name: str, first: int) -> None:
-    """Raise if two rows that are read together have one name."""
-    import pandas as pd
-
-    values = table.values(name)
-    twice = pd.Index(values).duplicated()
-    if twice.any():
-        row = int(twice.argmax())
+def _refuse(
+    wrong: NDArray[np.bool_],
+    values: NDArray[Any],
+    wanted: str,
+    column: str,
+    first: int,
+    remedy: str = "",
+    how: str = "",
+) -> None:
+    """Raise if a row is wrong, and name the first that is, in a chunk whose first has a number."""
+    if wrong.any():
+        row = int(wrong.argmax())
         raise ValueError(
-            f"log must have each decision once, got {short(_plain(values[row]))} again in row "
-            f"{first + row}, column {name!r}"
+            f"log must {wanted}, got {short(_plain(values[row]))}{how} in row {first + row}, "
+            f"column {column!r}{remedy}"
         )
-
-
-def _times(table: Columns, name: str, first: int) -> NDArray[Any]:
-    """Return a column of times, or raise if one is missing."""
-    import pandas as pd
-
-    values = table.values(name)
-    missing = pd.isna(values)
-    if missing.any():
-        row = int(missing.argmax())
-        raise ValueError(
-            f"log must have a time in each row, got {short(_plain(values[row]))} in row "
-            f"{first + row}, column {name!r}"
-        )
-    return values
 
 
 def finite(table: Columns, name: str, first: int) -> Array:
@@ -293,12 +284,9 @@ def finite(table: Columns, name: str, first: int) -> Array:
             _number(listed[start], first + start, name)
         values = np.array([_number(v, first + i, name) for i, v in enumerate(listed)])
     numbers = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(np.add.reduce(numbers)) and not np.isfinite(numbers).all():
-        row = int((~np.isfinite(numbers)).argmax())
-        raise ValueError(
-            f"log must hold finite numbers, got {numbers[row]} in row {first + row}, column "
-            f"{name!r}: drop or fill such rows"
-        )
+    if not np.isfinite(np.add.reduce(numbers)):
+        off, remedy = ~np.isfinite(numbers), ": drop or fill such rows"
+        _refuse(off, numbers, "hold finite numbers", name, first, remedy)
     return numbers
 
 
@@ -340,4 +328,4 @@ def _number(value: Any, row: int, column: str) -> float:
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value

@@ -184,10 +184,12 @@ def _check_rows(columns: dict[str, list[Any]]) -> None:
             if np.ndim(columns[name][t]) == 0:
                 raise lacking(name, ids[t])
     if not known:
-        raise NO_OUTCOMES
+        raise no_outcomes()
 
 
-NO_OUTCOMES = ValueError("log must have at least one decision whose outcome was told, got none")
+def no_outcomes() -> ValueError:
+    """Return the error for a log in which no outcome was told."""
+    return ValueError("log must have at least one decision whose outcome was told, got none")
 
 
 def lacking(name: str, id: str) -> ValueError:

@@ -135,7 +135,7 @@ class ByDecider(Policy):
     def given(self, arms: Array, context: Any) -> Array:
         """Return the probabilities of the arms on offer."""
         rows = arms if self._order is None else np.ascontiguousarray(arms[:, self._order])
-        return _stated(self._strategy, self._state, Offer(rows))
+        return stated(self._strategy, self._state, Offer(rows))
 
 
 class ByStrategy(Policy):
@@ -162,7 +162,7 @@ class ByStrategy(Policy):
             if chunk.offered is not None:
                 rows = chunk.offered[t]
                 offer = Offer(chunk.arms[rows[rows >= 0]])
-            found[t, : offer.size] = _stated(self._strategy, self._state, offer)
+            found[t, : offer.size] = stated(self._strategy, self._state, offer)
             x = chunk.arms[chunk.action[t]]
             state = self._strategy.update(self._state, Arm(x, None), float(chunk.reward[t]))
             self._state = state
@@ -238,7 +238,8 @@ def as_policy(policy: Any, names: Sequence[str], subspace: Subspace) -> Policy:
     )
 
 
-def _stated(strategy: LinearStrategy, state: Any, arms: Offer) -> Array:
+def stated(strategy: LinearStrategy, state: Any, arms: Offer) -> Array:
+    """Return the probability of each arm, or raise if the strategy does not know them."""
     found = probabilities(strategy, state, arms)
     if found is None:
         raise ValueError(

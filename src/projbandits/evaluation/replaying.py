@@ -13,13 +13,13 @@ from projbandits._checks import Array, one_of, positive
 from projbandits.arms import Arm
 from projbandits.decisions.eligibility import check_suits
 from projbandits.decisions.offers import Offer
-from projbandits.decisions.probabilities import probabilities
 from projbandits.evaluation.estimates import CLIP, turned
-from projbandits.evaluation.grouping import PENALTY
+from projbandits.evaluation.grouping import SCALED_PENALTY
 from projbandits.evaluation.judging import VALUES, judge
 from projbandits.evaluation.log import Log
 from projbandits.evaluation.logged import Logged, Offered, open_log
 from projbandits.evaluation.offpolicy import Replay
+from projbandits.evaluation.policies import stated
 from projbandits.evaluation.spreading import Progress
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy, State
@@ -92,15 +92,7 @@ def replay(
     """
     one_of("value", value, VALUES)
     if isinstance(log, Log):
-        return judge(
-            log,
-            policy,
-            value=value,
-            subspace=subspace,
-            clip=clip,
-            executor=executor,
-            progress=progress,
-        )
+        return judge(log, policy, value, subspace, clip, executor, progress)
     if not isinstance(policy, LinearStrategy) and (callable(policy) or isinstance(policy, str)):
         raise TypeError(
             f"policy must be a strategy for a decider's own log, got {policy!r}: make a log of it "
@@ -126,12 +118,7 @@ def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) 
         if arms is None or not arms.holds(offered.arms):  # the same arms have the same D_k
             arms = Offer(offered.arms)
             played.offer(offered.arms)
-        chances = probabilities(strategy, state, arms)
-        if chances is None:
-            raise ValueError(
-                f"strategy must have known probabilities, got {strategy!r}: give it a method "
-                "probabilities(state, arms)"
-            )
+        chances = stated(strategy, state, arms)
         played.add(chances, offered.position)
         m = wanted @ (chances @ offered.arms)
         turn, outside = turned(m, offered.arms, offered.chances)
@@ -140,7 +127,7 @@ def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) 
         rows.append((m, turn, outside, theta, ratios, chances @ could))
     chosen, returns = X[at], rewards[at]
     means, turns, outside, thetas = (np.array([row[i] for row in rows]) for i in range(4))
-    last = Ridge.prior(X.shape[1], PENALTY).update_many(chosen / scale, returns)
+    last = Ridge.prior(X.shape[1], SCALED_PENALTY).update_many(chosen / scale, returns)
     final = last.theta / scale
     variances, ratio_variances, own = [], [], []
     for offered, row in zip(known.offers(), rows, strict=True):
@@ -208,13 +195,13 @@ def _knowledge(
     """
     columns, X, rewards = log.columns, log.X, log.rewards
     state = strategy.init(Offer(np.eye(X.shape[1])), log.subspace)
-    model, serves = Ridge.prior(X.shape[1], PENALTY), log.serves(strategy)
+    model, serves = Ridge.prior(X.shape[1], SCALED_PENALTY), log.serves(strategy)
     order, heard = log.told
     done = 0
     for t, offered in zip(log.known, log.offers(), strict=True):
         if heard[t] < done:  # a process that knew less than another before it
             state = strategy.init(Offer(np.eye(X.shape[1])), log.subspace)
-            model, done = Ridge.prior(X.shape[1], PENALTY), 0
+            model, done = Ridge.prior(X.shape[1], SCALED_PENALTY), 0
         for i in order[done : heard[t]]:
             model = model.update(X[i] / scale, rewards[i])
             if not serves:
@@ -229,10 +216,11 @@ def _knowledge(
             )
         elif columns["observations"][t] != done:
             raise ValueError(
-                f"log must have every outcome that was known to decision {columns['id'][t]!r}, it "
-                f"has {done} of {columns['observations'][t]} (the others came by `learn` or "
-                f"`merge`, or their rows are left out), and {strategy!r} cannot take over what was "
-                "believed: replay a strategy that learns on the same, or a table with its attrs"
+                f"log is incomplete: decision {columns['id'][t]!r} knew "
+                f"{columns['observations'][t]} outcomes, the log has {done} (the others came by "
+                f"`learn` or `merge`, or their rows are left out), and {strategy!r} cannot take "
+                "over what was believed: replay a strategy that learns on the same, or a table "
+                "with its attrs"
             )
         state = state._replace(step=int(columns["step"][t]))
         yield state, offered, model.theta / scale

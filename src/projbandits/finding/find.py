@@ -82,14 +82,8 @@ class SideInformation:
             raise ValueError("attributes, pairs or groups must be given, got none of them")
         made = self
         for kind in named:
-            parts = _parts(kind, given[kind])
-            with single_threaded_blas():  # the sums of a fold are small products
-                held = (
-                    SIDE_CLASSES[kind].of(*parts)
-                    if made._held is None
-                    else made._held.update(*parts)
-                )
-            made = replace(made, kind=kind, _held=held)
+            add: Any = SIDE_CLASSES[kind].of if made._held is None else made._held.update
+            made = replace(made, kind=kind, _held=add(*_parts(kind, given[kind])))
         if items is not None:
             if not isinstance(made._held, Labelled):
                 raise ValueError(
@@ -111,11 +105,6 @@ class SideInformation:
         elif shrink:
             raise ValueError(f"shrink must come with attributes, got {self.kind}")
         rng = np.random.default_rng(integer("seed", seed, least=0, most=LARGEST_SEED))
-        with single_threaded_blas():
-            return self._found(held, leave_out, rng)
-
-    def _found(self, held: Any, leave_out: int | None, rng: np.random.Generator) -> Found:
-        assert self.kind is not None
         tested = held.tested(rng)
         most = min(held.d - 1, len(held.directions(held.d)[1]))
         if leave_out is None:

@@ -76,8 +76,8 @@ class Panel:
         """The mixed model whose groups may differ in every direction."""
         if len(self.sums) < FEWEST_GROUPS:
             raise ValueError(
-                f"group must name at least {FEWEST_GROUPS} groups, got {len(self.sums)}: where "
-                "groups disagree is what is looked for"
+                f"group must name at least {FEWEST_GROUPS} groups, got {len(self.sums)}: what "
+                "is looked for is where they disagree"
             )
         return fitted(GroupSums.of(self.sums), np.eye(self.d))
 

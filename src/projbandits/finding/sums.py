@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array
 
-FOLDS, FEWEST = 50, 10
+MOST_FOLDS, LEAST_FOLDS = 50, 10
 """How many folds there are, and how many at least where each takes much room."""
 FOLD_ROOM = 20_000_000
 """How many numbers the folds may take."""
@@ -89,7 +89,7 @@ class Folded(NamedTuple):
     def of(cls, W: Array, shift: Array | None = None) -> Folded:
         """Return the moments of a first piece."""
         q = W.shape[1]
-        folds = max(FEWEST, min(FOLDS, FOLD_ROOM // (q + 1) ** 2))
+        folds = max(LEAST_FOLDS, min(MOST_FOLDS, FOLD_ROOM // (q + 1) ** 2))
         start = W.mean(axis=0) if shift is None else shift
         return cls(0, start, np.zeros((folds, q + 1, q + 1))).update(W)
 

@@ -17,13 +17,13 @@ from projbandits.paper.conditions import (
     sublinear,
 )
 from projbandits.paper.settings import (
+    C_STILL,
     FINITE_BENCHMARKS,
-    FIRST,
     GENTRY_1,
     GENTRY_C,
+    GENTRY_FIRST,
     PRINTED,
     READINGS_OF_WINE,
-    STILL_WINES,
     WINES,
     A,
     B,
@@ -55,8 +55,8 @@ CLAIMS = (
         text="The order in setting c does not depend on the arm that is played while theta-hat is "
         "0: it is the same if that is x = 0.",
         source="left open by the paper",
-        experiments=STILL_WINES.experiments,
-        readings=less(STILL_WINES),
+        experiments=C_STILL.experiments,
+        readings=less(C_STILL),
         figures=("fig-tie",),
     ),
     Claim(
@@ -88,7 +88,7 @@ CLAIMS = (
         text="GENTRY with D_k by pivoted QR has less regret than with the first k arms.",
         source=BEYOND_THE_PAPER,
         experiments=(*A.experiments, *B.experiments),
-        readings=less(A, B, others=[FIRST]),
+        readings=less(A, B, others=[GENTRY_FIRST]),
         figures=("fig-basis", "fig-alpha-a", "fig-b", "fig-alpha-b"),
     ),
     *(

@@ -135,47 +135,6 @@ def close(sweep: Result) -> set[str]:
     return kept
 
 
-def _sweep(
-    name: str,
-    problem: Callable[[], Problem],
-    alphas: tuple[float, ...],
-    families: tuple[Callable[[float], Strategy], ...],
-    **size: Any,
-) -> Experiment:
-    """Return the experiment that tries every alpha for each family, on a seed of its own."""
-    return Experiment(
-        name=f"alpha-{name}",
-        problem=problem,
-        strategies=tuple(family(alpha) for family in families for alpha in alphas),
-        offset=TUNING,
-        curve=False,
-        **size,
-    )
-
-
-def _close(sweep: Experiment, **size: Any) -> Experiment:
-    """Return the experiment that goes on with the alphas that a sweep leaves open."""
-    return replace(
-        sweep,
-        name=sweep.name.replace("alpha", "close"),
-        closes_in_on=sweep,
-        worlds_of=sweep.name,
-        **size,
-    )
-
-
-def _tuned(given: Experiment, sweep: Experiment, **size: Any) -> Experiment:
-    """Return the experiment that judges what a sweep chose, in the worlds of the given alphas."""
-    return replace(
-        given,
-        name=sweep.name.replace("close", "tuned"),
-        strategies=sweep.strategies,
-        tuned_on=sweep,
-        worlds_of=given.name,
-        **size,
-    )
-
-
 FINITE = (
     GENTRY(alpha=1.0),
     GENTRY(alpha=1.0, basis="first"),
@@ -192,7 +151,7 @@ INFINITE = (
     REGRET(alpha=0.1),
     UE(alpha=0.01),
 )
-"""The strategies on setting c, with the alphas of the paper; `ALPHA_C` has UE as printed."""
+"""The strategies on setting c, with the alphas of the paper; its sweep has UE as printed."""
 
 FINITE_FAMILIES: tuple[Callable[[float], Strategy], ...] = (
     lambda alpha: GENTRY(alpha=alpha),
@@ -224,21 +183,6 @@ SETTING_C = Experiment(
 )
 WINE = Experiment(name="wine", problem=wine, strategies=FINITE, seeds=4, cost=6)
 
-ALPHA_A = _sweep("a", random_arms, FINITE_ALPHAS, FINITE_FAMILIES, trials=0.02)
-ALPHA_B = _sweep("b", _setting_b, FINITE_ALPHAS, FINITE_FAMILIES, trials=0.02)
-ALPHA_WINE = _sweep("wine", wine, FINITE_ALPHAS, FINITE_FAMILIES, trials=0.02, cost=2)
-ALPHA_C = _sweep(
-    "c", entropy_ball, INFINITE_ALPHAS, INFINITE_FAMILIES, trials=0.01, convex=True, cost=2
-)
-CLOSE_A = _close(ALPHA_A, trials=0.2, cost=2)
-CLOSE_B = _close(ALPHA_B, trials=0.2, cost=2)
-CLOSE_C = _close(ALPHA_C, trials=0.04, cost=4)
-CLOSE_WINE = _close(ALPHA_WINE, trials=0.1, cost=2)
-TUNED_A = _tuned(SETTING_A, CLOSE_A, trials=1, cost=1)
-TUNED_B = _tuned(SETTING_B, CLOSE_B, cost=1)
-TUNED_C = _tuned(SETTING_C, CLOSE_C, trials=0.1, cost=5)
-TUNED_WINE = _tuned(WINE, CLOSE_WINE, trials=0.5, cost=5)
-
 STILL_C = Experiment(
     name="still-c",
     problem=lambda: entropy_ball(tie=STILL),
@@ -248,38 +192,16 @@ STILL_C = Experiment(
     convex=True,
     cost=2,
 )
-ALPHA_STILL = _sweep(
-    "still",
-    STILL_C.problem,
-    INFINITE_ALPHAS,
-    INFINITE_FAMILIES[:4],
-    trials=0.01,
-    convex=True,
-    cost=2,
-)
-CLOSE_STILL = _close(ALPHA_STILL, trials=0.04, cost=3)
-TUNED_STILL = _tuned(STILL_C, CLOSE_STILL, cost=2)
-"""Setting c with the other reading; the worlds are those of `SETTING_C` and of `ALPHA_C`."""
-
-WINE_PROBLEMS: tuple[tuple[str, Callable[[], Problem]], ...] = (
-    ("without-noise", lambda: wine(noise=0.0)),
-    ("raw", lambda: wine(scale=None)),
-)
-"""The other readings of the wine experiment: no noise added, and features in their own units."""
+"""Setting c with the other reading; the worlds are those of `SETTING_C`."""
 
 WINE_READINGS = tuple(
     Experiment(name=f"wine-{name}", problem=problem, strategies=FINITE, trials=0.2, cost=1)
-    for name, problem in WINE_PROBLEMS
+    for name, problem in (
+        ("without-noise", lambda: wine(noise=0.0)),
+        ("raw", lambda: wine(scale=None)),
+    )
 )
-ALPHA_WINE_READINGS = tuple(
-    _sweep(f"wine-{name}", problem, FINITE_ALPHAS, FINITE_FAMILIES, trials=0.01)
-    for name, problem in WINE_PROBLEMS
-)
-CLOSE_WINE_READINGS = tuple(_close(sweep, trials=0.05) for sweep in ALPHA_WINE_READINGS)
-TUNED_WINE_READINGS = tuple(
-    _tuned(given, sweep, trials=0.1, cost=2)
-    for given, sweep in zip(WINE_READINGS, CLOSE_WINE_READINGS, strict=True)
-)
+"""The other readings of the wine experiment: no noise added, and features in their own units."""
 
 LONG = Experiment(
     name="long",

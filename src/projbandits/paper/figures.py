@@ -8,7 +8,7 @@ from projbandits.paper import experiments as e
 from projbandits.paper import panels
 from projbandits.paper.experiments import Experiment
 from projbandits.paper.panels import Drawing
-from projbandits.paper.settings import READINGS_OF_WINE, STILL_WINES, WINES, A, B, C
+from projbandits.paper.settings import C_STILL, READINGS_OF_WINE, WINES, A, B, C
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Figure:
     draw: Drawing
 
 
-SETTINGS = {
+SHOWN_SETTINGS = {
     "Setting a: 45 arms, U at random": A,
     "Setting b: 45 arms, U along the axes": B,
     "Setting c: the entropy ball": C,
@@ -48,8 +48,8 @@ FIGURES = {
         "prints none for the wines, where those of settings a and b are used. The best alpha of "
         "each strategy was chosen on another seed. ProjectedUE is UE as its rule is printed; the "
         "paper gives no alpha for it in setting c.",
-        experiments=tuple(x for setting in SETTINGS.values() for x in setting.experiments),
-        draw=panels.compared(SETTINGS),
+        experiments=tuple(x for setting in SHOWN_SETTINGS.values() for x in setting.experiments),
+        draw=panels.compared(SHOWN_SETTINGS),
     ),
     "fig-alpha-a": Figure(
         title="Setting a: regret against alpha, and each strategy at its best",
@@ -132,7 +132,7 @@ FIGURES = {
         caption="At first theta-hat is 0 and every arm is a maximiser. By default the first arm of "
         "D_k is played then. If 0 is played, which teaches nothing, GENTRY idles until it "
         "explores, for long if alpha is small.",
-        experiments=(C.sweep, C.close, *STILL_WINES.experiments),
+        experiments=(C.sweep, C.close, *C_STILL.experiments),
         draw=panels.tie,
     ),
     "fig-long": Figure(

@@ -12,7 +12,7 @@ from projbandits._words import name_of
 from projbandits.paper import experiments as e
 from projbandits.paper.conditions import final, label_of, thresholds, worlds
 from projbandits.paper.experiments import Experiment, family_of
-from projbandits.paper.settings import PRINTED, STILL_WINES, TUNED, A, C, Setting
+from projbandits.paper.settings import C_STILL, PRINTED, TUNED, A, C, Setting
 from projbandits.paper.verdicts import Results
 from projbandits.results import Result
 from projbandits.statistics import Estimate
@@ -67,7 +67,7 @@ def tie(results: Results, title: str) -> Any:
     """Draw the sweeps of setting c with either choice of what is played at first."""
 
     def sweep(ax: Any, *families: str) -> None:
-        for setting, suffix in ((C, ""), (STILL_WINES, ", 0 at first")):
+        for setting, suffix in ((C, ""), (C_STILL, ", 0 at first")):
             shown = [_families(results[x.name], *families) for x in (setting.sweep, setting.close)]
             plots.against(shown, "alpha", ax, suffix=suffix)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from projbandits._markup import Pictures, bullets, details, page, table
 from projbandits._markup import mark as marked
-from projbandits._words import interval, number
+from projbandits._words import interval, name_of, number
 from projbandits.paper.experiments import Experiment
 from projbandits.paper.figures import FIGURES
 from projbandits.paper.folder import Folder
@@ -26,9 +26,9 @@ from projbandits.paper.verdicts import (
 )
 from projbandits.results import Result
 
-STYLE = files("projbandits.paper").joinpath("report.css").read_text(encoding="utf-8")
+REPORT_STYLE = files("projbandits.paper").joinpath("report.css").read_text(encoding="utf-8")
 TITLE = "Learning Orthogonal Projections in Linear Bandits: what holds"
-FIRST, OVERVIEW = "best-", "fig-verdicts"
+FIRST_CLAIMS, OVERVIEW = "best-", "fig-verdicts"
 """The claims of the first screen begin so, and this figure shows them."""
 
 HOW_TO_READ = (
@@ -51,8 +51,8 @@ def render(
     """Return the report as a page of HTML that holds everything it shows."""
     shown = Pictures(pictures)
     opened = {c: _claim(c, v, shown, folder) for c, v in verdicts.items()}
-    first = [html for claim, html in opened.items() if claim.name.startswith(FIRST)]
-    others = [html for claim, html in opened.items() if not claim.name.startswith(FIRST)]
+    first = [html for claim, html in opened.items() if claim.name.startswith(FIRST_CLAIMS)]
+    others = [html for claim, html in opened.items() if not claim.name.startswith(FIRST_CLAIMS)]
     tables = {name: _summary(_EXPERIMENTS[name], result) for name, result in results.items()}
     sections = {
         "claims": ("Further claims", "".join(others)),
@@ -73,7 +73,7 @@ def render(
         f'<header><h1>{TITLE}</h1><p class="lead">{_lead(verdicts, folder)}</p>'
         f"<nav>{links}</nav></header>\n{_first(first, shown)}\n{body}"
     )
-    return page(TITLE, body, STYLE, shown.definitions())
+    return page(TITLE, body, REPORT_STYLE, shown.definitions())
 
 
 MARKS = {HOLDS: "yes", FAILS: "no", UNDECIDED: "open"}
@@ -239,7 +239,7 @@ def _summary(experiment: Experiment, result: Result) -> str:
     paired = result.paired().to_dict("index")
     head = ["strategy", "mean", "95 % interval", "median", "90th percentile", "return regret"]
     if experiment.curve:
-        head += [f"minus {result.strategies[0].removesuffix('()')}, same worlds", "exponent"]
+        head += [f"minus {name_of(result.strategies[0])}, same worlds", "exponent"]
     if "found_best" in frame:
         head += ["found best"]
     rows = []

@@ -14,18 +14,12 @@ from pathlib import Path
 from projbandits._checks import LARGEST_SEED, did_you_mean, integer, short
 from projbandits.paper.claims import CLAIMS
 from projbandits.paper.drawing import drawings
-from projbandits.paper.experiments import (
-    ALPHA_C,
-    HORIZON,
-    SMOOTH,
-    TRIALS,
-    TUNING,
-    Experiment,
-)
+from projbandits.paper.experiments import HORIZON, SMOOTH, TRIALS, TUNING, Experiment
 from projbandits.paper.figures import FIGURES
 from projbandits.paper.folder import Folder, opened
 from projbandits.paper.report import render
 from projbandits.paper.running import bytes_of, forget_trials, kept, pooled, run, size_of
+from projbandits.paper.settings import C
 from projbandits.paper.verdicts import Claim, Verdict
 from projbandits.results import Result
 from projbandits.simulation import prepare, simulate
@@ -173,7 +167,7 @@ def _compiled_ahead(wanted: bool) -> Iterator[Callable[[], object]]:
 
 def compile_convex() -> None:
     """Compile the kernels that the experiments on convex sets need."""
-    for experiment in (ALPHA_C, *SMOOTH):
+    for experiment in (C.sweep, *SMOOTH):
         simulate(experiment.problem(), experiment.strategies, trials=1, horizon=1, progress=False)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from projbandits._checks import integer
+from projbandits._joined import BY_TRIAL
 from projbandits.paper.experiments import Experiment
 from projbandits.paper.folder import Folder
 from projbandits.problems import Problem
@@ -19,7 +20,7 @@ from projbandits.simulation.progress import Part, Progress
 from projbandits.simulation.request import identities
 from projbandits.strategies import Strategy
 
-BYTES = 40
+BYTES_PER_NUMBER = 40
 """A generous estimate of the bytes that one number of a trial's curves takes on disk."""
 
 
@@ -66,7 +67,7 @@ def bytes_of(experiment: Experiment, settings: dict[str, int]) -> int:
     """Return about how much room the results of an experiment take on disk."""
     size = size_of(experiment, settings)
     trials: int = size["trials"] * experiment.seeds
-    return BYTES * trials * len(experiment.families) * len(size["checkpoints"])
+    return BYTES_PER_NUMBER * trials * len(experiment.families) * len(size["checkpoints"])
 
 
 def run(
@@ -112,9 +113,8 @@ def pooled(parts: list[Result]) -> Result:
 
     if len(parts) == 1:
         return parts[0]
-    along_trials = ("regret", "return_regret", "best_share", "found_best")
     numbers = np.concatenate([part.trial_numbers for part in parts])
-    arrays = {name: joined(name) for name in along_trials}
+    arrays = {name: joined(name) for name in BY_TRIAL}
     return replace(parts[0], **arrays, trial_numbers=numbers, pulls=None)
 
 

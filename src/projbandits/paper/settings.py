@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from projbandits.paper import experiments as e
 from projbandits.paper.experiments import Experiment
 from projbandits.strategies import Strategy
 
-GENTRY_1, FIRST, CURSE_1, REGRET_1, UE_01, PRINTED = e.FINITE
+GENTRY_1, GENTRY_FIRST, CURSE_1, REGRET_1, UE_01, PRINTED = e.FINITE
 GENTRY_C, CURSE_C, REGRET_C, UE_C = e.INFINITE
 FINITE_BENCHMARKS = (CURSE_1, REGRET_1, UE_01)
 INFINITE_BENCHMARKS = (CURSE_C, REGRET_C, UE_C)
@@ -54,30 +55,72 @@ class Setting(NamedTuple):
         return self.given, self.sweep, self.close, self.tuned
 
 
-A = Setting("a", "in setting a", e.SETTING_A, e.ALPHA_A, e.CLOSE_A, e.TUNED_A)
-B = Setting("b", "in setting b", e.SETTING_B, e.ALPHA_B, e.CLOSE_B, e.TUNED_B)
-C = Setting(
-    *("c", "in setting c", e.SETTING_C, e.ALPHA_C, e.CLOSE_C, e.TUNED_C),
-    own=GENTRY_C,
-    benchmarks=INFINITE_BENCHMARKS,
-)
-STILL_WINES = Setting(
-    *("c, 0 at first", "in setting c", e.STILL_C, e.ALPHA_STILL, e.CLOSE_STILL, e.TUNED_STILL),
-    own=GENTRY_C,
-    benchmarks=INFINITE_BENCHMARKS,
-)
-WINES = Setting(
-    *("wine", "on the wine data", e.WINE, e.ALPHA_WINE, e.CLOSE_WINE, e.TUNED_WINE),
-    alphas=WINE_ALPHAS,
-)
-READINGS_OF_WINE = tuple(
-    Setting(name, "on the wine data", given, sweep, close, tuned, WINE_ALPHAS)
-    for name, given, sweep, close, tuned in zip(
-        ("without noise", "raw features"),
-        e.WINE_READINGS,
-        e.ALPHA_WINE_READINGS,
-        e.CLOSE_WINE_READINGS,
-        e.TUNED_WINE_READINGS,
-        strict=True,
+Size = tuple[float, float]
+"""The trials of an experiment and its cost."""
+
+
+def _setting(
+    key: str,
+    given: Experiment,
+    sweep: Size,
+    close: Size,
+    tuned: Size,
+    *,
+    printed: bool = True,
+    **more: Any,
+) -> Setting:
+    """Return a setting whose alphas are chosen on a seed of its own, by experiments of these sizes.
+
+    The sweep tries every alpha for each family, with UE as `printed` or without it.
+    """
+    alphas: tuple[float, ...] = e.FINITE_ALPHAS
+    families = e.FINITE_FAMILIES
+    if given.convex:
+        families, alphas = e.INFINITE_FAMILIES, e.INFINITE_ALPHAS
+        more |= {"own": GENTRY_C, "benchmarks": INFINITE_BENCHMARKS}
+    families = families if printed else families[:-1]
+    every = Experiment(
+        name=f"alpha-{key}",
+        problem=given.problem,
+        strategies=tuple(family(alpha) for family in families for alpha in alphas),
+        offset=e.TUNING,
+        curve=False,
+        convex=given.convex,
+        trials=sweep[0],
+        cost=sweep[1],
     )
+    some = replace(
+        every,
+        name=f"close-{key}",
+        closes_in_on=every,
+        worlds_of=every.name,
+        trials=close[0],
+        cost=close[1],
+    )
+    best = replace(
+        given,
+        name=f"tuned-{key}",
+        strategies=every.strategies,
+        tuned_on=some,
+        worlds_of=given.name,
+        trials=tuned[0],
+        cost=tuned[1],
+    )
+    return Setting(**{"name": key} | more, given=given, sweep=every, close=some, tuned=best)
+
+
+A = _setting("a", e.SETTING_A, (0.02, 1), (0.2, 2), (1, 1), where="in setting a")
+B = _setting("b", e.SETTING_B, (0.02, 1), (0.2, 2), (1, 1), where="in setting b")
+C = _setting("c", e.SETTING_C, (0.01, 2), (0.04, 4), (0.1, 5), where="in setting c")
+C_STILL = _setting(
+    *("still", e.STILL_C, (0.01, 2), (0.04, 3), (0.1, 2)),
+    printed=False,
+    name="c, 0 at first",
+    where="in setting c",
+)
+ON_WINES: dict[str, Any] = {"where": "on the wine data", "alphas": WINE_ALPHAS}
+WINES = _setting("wine", e.WINE, (0.02, 2), (0.1, 2), (0.5, 5), **ON_WINES)
+READINGS_OF_WINE = tuple(
+    _setting(given.name, given, (0.01, 1), (0.05, 1), (0.1, 2), name=name, **ON_WINES)
+    for name, given in zip(("without noise", "raw features"), e.WINE_READINGS, strict=True)
 )

@@ -16,6 +16,7 @@ from projbandits.plots.style import (
     COLOURS,
     COLUMN_WIDTH,
     MARKERS,
+    band,
     finish,
     look,
     new_axes,
@@ -119,9 +120,7 @@ def spread(steps: NDArray[np.int64], lines: Mapping[str, Array], ax: Axes | None
     ax = new_axes(ax)
     for i, (label, values) in enumerate(lines.items()):
         low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
-        style = look(i)
-        ax.plot(steps, middle, label=label, **style)
-        ax.fill_between(steps, low, high, color=style["color"], alpha=0.18, linewidth=0)
+        band(ax, i, label, steps, middle, low, high)
     ax.set(xscale="log", yscale="log", ylabel="median projection regret")
     ax.set_xlabel(f"step ({len(values):,} worlds; bands: quartiles)")
     ax.set_xlim(steps[0], steps[-1])
@@ -198,11 +197,8 @@ def runs(curves: Mapping[str, Array], ax: Axes | None = None, *, level: float = 
     ax = new_axes(ax)
     for i, (label, values) in enumerate(curves.items()):
         steps, mean = np.arange(1, values.shape[1] + 1), values.mean(axis=0)
-        half, style = half_width(values, level), look(i)
-        ax.plot(steps, mean, **style, label=label)
-        ax.fill_between(
-            steps, mean - half, mean + half, color=style["color"], alpha=0.18, linewidth=0
-        )
+        half = half_width(values, level)
+        band(ax, i, label, steps, mean, mean - half, mean + half)
     ax.set_xlabel(f"step ({len(values)} runs; bands: {level:.0%} intervals)")
     ax.set_xlim(0, len(steps))
     ax.xaxis.set_major_formatter(thousands)

@@ -13,9 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter, LogFormatterSciNotation
 
 from projbandits._checks import one_of
+from projbandits._words import name_of
 from projbandits.plots.style import (
     COLUMN_WIDTH,
     MARKERS,
+    band,
     finish,
     look,
     new_axes,
@@ -72,7 +74,7 @@ def regret(
         shown = [(one, strategy) for one in results for strategy in one.strategies]
         for line, (one, strategy) in zip(ax.lines[-len(shown) :], shown, strict=True):
             b, low, high = one.exponent(strategy, level)
-            line.set_label(f"{_short(strategy)}: $n^{{{b:.2f}}}$ ({low:.2f} to {high:.2f})")
+            line.set_label(f"{name_of(strategy)}: $n^{{{b:.2f}}}$ ({low:.2f} to {high:.2f})")
         finish(ax, columns=1)
     if log:
         ax.set_xscale("log")
@@ -208,7 +210,7 @@ def survival(result: Result, ax: Axes | None = None) -> Axes:
     for i, strategy in enumerate(result.strategies):
         values = np.sort(result.regret[i, :, -1])
         above = 1 - np.arange(1, len(values) + 1) / len(values)
-        ax.step(values, above, where="post", **look(i), label=_short(strategy))
+        ax.step(values, above, where="post", **look(i), label=name_of(strategy))
     ax.set_xscale("log")
     ax.xaxis.set_major_formatter(thousands)
     ax.set_xlabel(f"projection regret at step {result.steps[-1]:,} ({result.trials:,} trials)")
@@ -301,9 +303,7 @@ def _curves(
     for i, (one, strategy) in enumerate(curves):
         curve = one.curve(strategy, metric, level, quantile)
         mean, low, high = (values[shown] for values in curve)
-        style = look(i)
-        ax.plot(steps, mean, **style, label=_short(strategy))
-        ax.fill_between(steps, low, high, color=style["color"], alpha=0.18, linewidth=0)
+        band(ax, i, name_of(strategy), steps, mean, low, high)
     ax.set_xlabel(f"step ({_trials(results)} trials; bands: {level:.0%} intervals)")
     ax.set_xlim(0, horizon)
     ax.xaxis.set_major_formatter(thousands)
@@ -329,7 +329,3 @@ def _errorbar(ax: Axes, rows: pd.DataFrame, parameter: str, family: str, i: int)
         capsize=2,
         label=family,
     )
-
-
-def _short(label: str) -> str:
-    return label.removesuffix("()")

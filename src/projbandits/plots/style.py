@@ -115,6 +115,13 @@ def look(i: int) -> dict[str, Any]:
     return {"color": COLOURS[i % n], "linestyle": LINES[(i + i // n) % n]}
 
 
+def band(ax: Axes, i: int, label: str, steps: Any, middle: Any, low: Any, high: Any) -> None:
+    """Draw the i-th curve, with the band around it."""
+    style = look(i)
+    ax.plot(steps, middle, label=label, **style)
+    ax.fill_between(steps, low, high, color=style["color"], alpha=0.18, linewidth=0)
+
+
 def new_axes(ax: Axes | None) -> Axes:
     """Return axes to draw on, those given or new ones of one column's width."""
     if ax is not None:

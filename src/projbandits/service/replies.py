@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from projbandits.accounts.explaining import Explanation
-from projbandits.accounts.protected import feature_names
 from projbandits.deciding import Decider, Decision
 from projbandits.ledger.protocol import Held
+from projbandits.subspace import feature_names
 
 Z = 1.959963984540054
 """The 97.5 % quantile of the normal distribution."""

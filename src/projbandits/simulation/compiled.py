@@ -23,8 +23,6 @@ LARGEST_SQUARE = 1e8
 """How many times a squared arm may exceed the ridge: V^-1 magnifies round-off by that much."""
 SEARCHING, FIXED = "ellipsoid.optimistic", 4
 """The rule that searches a convex set has a kernel of its own for the entropy ball of setting c."""
-WIDENED = (SEARCHING, "improvement.eiids", "improvement.eiratio")
-"""The rules that are not disturbed by arms that do not exist, and faster with them."""
 COMPILED_DRIFTS = (type(None), Jump, Wander)
 LEARNING = ("init", "update", "learnt", "aim")
 """The methods that the loops do as `LinearStrategy` does, whatever the rule."""
@@ -152,7 +150,7 @@ def _without_effects(
 
     learn, aim = _features(arrays, strategy)
     same, d = learn is aim, learn[0].shape[1]
-    if rule.kernel in WIDENED:
+    if rule.padded:
         learn, aim = ((rows, widened(columns)) for rows, columns in (learn, aim))
     B = arrays.world.seen.basis if rule.inside else np.empty((d, 0))
     basis = arrays.basis(rule.basis)

@@ -63,8 +63,7 @@ def checked_trials(trials: int | range) -> tuple[int, int]:
         return 0, integer("trials", trials, least=1)
     if not trials or trials.step != 1 or not 0 <= trials.start < trials.stop <= EXACT:
         raise ValueError(
-            f"trials must be a number, or a range of numbers from 0 on one after another, got "
-            f"{trials!r}"
+            f"trials must be a number, or a range of consecutive numbers from 0 on, got {trials!r}"
         )
     return trials.start, len(trials)
 

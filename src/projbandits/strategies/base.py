@@ -61,6 +61,11 @@ class State(NamedTuple):
     effects: Any = None
     plan: Any = None
 
+    @property
+    def believed(self) -> Any:
+        """What has theta-hat and sigma: the ridge, or what is known with effects of arms."""
+        return self.ridge if self.effects is None else self.effects
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
@@ -259,7 +264,7 @@ class LinearStrategy(ABC):
         As <P_U x, P_U theta> = <x, P_U theta>, that is P_U theta-hat for the projection reward
         and theta-hat for the return.
         """
-        theta = (state.ridge if state.effects is None else state.effects).theta
+        theta: Array = state.believed.theta
         return state.projection @ theta if self.aims_at == "projection" else theta
 
     def __repr__(self) -> str:

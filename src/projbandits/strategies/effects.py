@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from projbandits._checks import Array
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.ridge import LEAST_FREE, NOISE_MARGIN
 from projbandits.strategies.belief import Moments, wanted_rows
+
+if TYPE_CHECKING:
+    from projbandits.strategies.items import Among
 
 RATIOS = np.concatenate([[0.0], np.geomspace(0.05, 100.0, 25)])
 """The candidate values of tau / sigma."""
@@ -211,24 +214,6 @@ class Effects:
         return replace(self, ratio=ratio**2, noise=sigma, penalty=penalty)
 
 
-class Known(Protocol):
-    """What is known of theta and of the effects of the arms on offer."""
-
-    @property
-    def noise(self) -> float:
-        """Sigma."""
-        ...
-
-    @property
-    def theta(self) -> Array:
-        """theta-hat."""
-        ...
-
-    def moments_at(self, features: Array, aims: Array) -> Moments:
-        """Return the moments of <a_i, theta> + b_i where arms have these features."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class EffectBelief:
     """A belief about arms with effects of their own.
@@ -243,7 +228,7 @@ class EffectBelief:
         P_U, if the projection is aimed at.
     """
 
-    effects: Known
+    effects: Effects | Among
     learnt: Callable[[Array], Array]
     wanted: Array | None
 
@@ -259,7 +244,7 @@ class EffectBelief:
     def directions(self, normals: Array) -> Array:
         """Return the wanted part of theta: its mean, and a draw for each row of normal numbers."""
         if not isinstance(self.effects, Effects):
-            raise ValueError("arm_effects weighs each arm on offer, and these are too many to")
+            raise ValueError("arm_effects weighs each arm on offer, got too many: offer fewer")
         inverse, theta = self.effects._linear
         drawn = self.noise * normals @ np.linalg.cholesky(inverse).T
         return wanted_rows(np.vstack([theta, theta + drawn]), self.wanted)

@@ -171,7 +171,7 @@ class ProjectedElimination(Believing):
         X = arms.vectors
         F: Array = np.einsum("ij,jk->ik", X, subspace.matrix)
         everyone = np.ones(len(X))
-        design = designed(X, F - F[0], everyone, _penalty(arms), 0.0, FIRST_PULLS * arms.rank)
+        design = designed(X, F - F[0], everyone, _penalty(X), 0.0, FIRST_PULLS * arms.rank)
         gram, told = self.ridge * np.eye(arms.d), np.zeros(arms.d)
         ends = 1 + int(design.pulls.sum())
         unknown = np.full(len(X), math.inf)
@@ -210,11 +210,10 @@ class ProjectedElimination(Believing):
         beyond = (F - F[leader]) * active[:, None]
         costs = np.maximum(bounds, sigma * target)
         limit = WORTH_PLAYING * left * bounds[leader]
-        penalty = SLIGHT * float(np.einsum("ij,ij->i", X, X).max())
         following = phase.design
         ends = state.step
         if len(rows) > 1 and left > 0:
-            following = designed(X, beyond, costs, penalty, target, left, limit)
+            following = designed(X, beyond, costs, _penalty(X), target, left, limit)
             if following.width <= target and following.cost <= limit:
                 ends += int(following.pulls.sum())
         return Phase(X, F, state.step, ends, following, gram, told, active, bounds, leader)
@@ -239,7 +238,7 @@ class ProjectedElimination(Believing):
         if not isinstance(arms, FiniteArms):
             return None
         first = float(FIRST_PULLS * arms.rank)
-        parameters = [self.noise or 0.0, self.ridge, self.horizon, first, _penalty(arms)]
+        parameters = [self.noise or 0.0, self.ridge, self.horizon, first, _penalty(arms.vectors)]
         d = arms.d
         room = np.zeros((ROWS + 2 * d, max(arms.size, d, SCALARS)))
         return CompiledRule("elimination.elimination", np.array(parameters), room)
@@ -249,9 +248,9 @@ ROWS, SCALARS = 11, 5
 """How many rows of the kernel's plan are no matrix, and how many numbers the first of them has."""
 
 
-def _penalty(arms: FiniteArms) -> float:
+def _penalty(X: Array) -> float:
     """Return the penalty of a phase's least squares."""
-    return SLIGHT * float(np.einsum("ij,ij->i", arms.vectors, arms.vectors).max())
+    return SLIGHT * float(np.einsum("ij,ij->i", X, X).max())
 
 
 def _distances(F: Array, inverse: Array) -> Array:

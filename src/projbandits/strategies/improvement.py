@@ -107,7 +107,7 @@ class EIIDS(InformationDirected):
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does."""
-        return self.rule_of("improvement.eiids", arms)
+        return self.rule_of("improvement.eiids", arms, padded=True)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -150,4 +150,4 @@ class EIRatio(Believing):
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does."""
-        return self.rule_of("improvement.eiratio", arms, float(self.horizon))
+        return self.rule_of("improvement.eiratio", arms, float(self.horizon), padded=True)

@@ -109,11 +109,13 @@ class Believing(LinearStrategy):
             points = np.array([arms.maximize(c) for c in directions])
         return Candidates(np.vstack([points, arms.basis()]), None)
 
-    def rule_of(self, kernel: str, arms: DecisionSet, more: float = 0.0) -> CompiledRule:
+    def rule_of(
+        self, kernel: str, arms: DecisionSet, more: float = 0.0, *, padded: bool = False
+    ) -> CompiledRule:
         """Return the rule of a kernel whose parameters are sigma or 0, lambda, and one more."""
         parameters = np.array([self.noise or 0.0, self.ridge, more])
         plan = np.empty((0, 0)) if isinstance(arms, FiniteArms) else normal_table(arms.d)
-        return CompiledRule(kernel, parameters, plan, widths=True, inside=True)
+        return CompiledRule(kernel, parameters, plan, widths=True, inside=True, padded=padded)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -38,6 +38,9 @@ class CompiledRule(NamedTuple):
         Whether it reads `view.squares`, and `view.inside`, which needs the squares.
     basis : str
         How D_k is chosen.
+    padded : bool
+        Whether it copes with arms that do not exist, of zeros and with a score of -inf, up to a
+        multiple of 16: a rule with long loops over all arms is faster with them.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class CompiledRule(NamedTuple):
     widths: bool = False
     inside: bool = False
     basis: str = "pivoted-qr"
+    padded: bool = False
 
 
 @lru_cache(maxsize=32)
