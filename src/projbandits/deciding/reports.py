@@ -95,7 +95,9 @@ def amended(id: str | Decision, reward: Any) -> Amended:
 
 def withdrawn(id: str | Decision, why: Any) -> Withdrawn:
     """Return that a decision has no outcome."""
-    if not isinstance(why, str) or not 0 < len(why) <= LONGEST_ID or why == EXPIRED:
+    if why == EXPIRED:
+        raise ValueError(f"why must say something else than {why!r}, which expire() says itself")
+    if not isinstance(why, str) or not 0 < len(why) <= LONGEST_ID:
         raise ValueError(f"why must be a text of 1 to {LONGEST_ID} characters, got {short(why)}")
     return Withdrawn(_key(id), time.time(), why)
 
