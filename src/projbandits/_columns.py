@@ -152,7 +152,7 @@ class Columns:
         else:
             try:
                 number = float(entry)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 number = None
         if number is None:
             raise TypeError(

@@ -56,9 +56,9 @@ def _number(name: str, entry: Any, row: int, where: str) -> float:
     if not isinstance(entry, str | bytes):
         try:
             return float(entry)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass
-    raise _no_number(name, repr(entry), f"row {row}, {where}")
+    raise _no_number(name, repr(entry)[:60], f"row {row}, {where}")
 
 
 def _no_number(name: str, what: str, where: str) -> TypeError:

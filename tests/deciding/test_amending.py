@@ -72,6 +72,11 @@ def test_saying_so_again_is_harmless_and_the_rest_is_refused() -> None:
         (lambda: decider.amend("nobody", 1.0), KeyError, "id 'nobody' is unknown"),
         (lambda: decider.withdraw("nobody"), KeyError, "id 'nobody' is unknown"),
         (lambda: decider.withdraw(made[11], ""), ValueError, "why must be a text"),
+        (
+            lambda: decider.withdraw(made[11], "expired"),
+            ValueError,
+            "something else than 'expired'",
+        ),
         (lambda: decider.amend(made[0], np.inf), ValueError, "must be finite, got inf"),
     ]
     for call, error, message in bad:

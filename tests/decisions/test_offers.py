@@ -113,6 +113,18 @@ BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda d: d.ask(frame(colour=[1, 2])), ValueError, r"got \['colour'\] beside them: drop"),
     (lambda d: d.ask(frame(prices=[1, 2])), ValueError, r"\['prices'\].*did you mean 'price'"),
     (lambda d: d.ask(frame(price=[1, "x"])), TypeError, "'x' in row 1, column 'price'"),
+    (lambda d: d.ask(frame(price=[1, 10**400])), TypeError, "100.* in row 1, column 'price'"),
+    (
+        lambda d: d.ask([{"age": 1, "price": 10**400, "size": 1}]),
+        TypeError,
+        "column 'price', got 100.* in row 0",
+    ),
+    (lambda d: d.ask([{}]), ValueError, "must have the columns .*'age', 'price', 'size'"),
+    (
+        lambda d: d.ask([{"age": 1, "price": 1, "size": 1, "colour": "red"}]),
+        ValueError,
+        r"got \['colour'\] beside them: drop",
+    ),
     (lambda d: d.ask(frame(price=[1, np.nan])), ValueError, "nan in row 1, column 'price'"),
     (
         lambda d: d.ask(pl.DataFrame({"age": [1], "price": [None], "size": [1]})),

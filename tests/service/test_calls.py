@@ -1,14 +1,19 @@
 """What each request does, and what it says when it is refused."""
 
 import io
+import logging
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import projbandits as pb
+from projbandits.service import hub, item_files, item_tables
+from projbandits.service.bodies import Expiry, Make
+from projbandits.service.hub import Hub
 from tests.service.conftest import FILMS, MAKE, Service
 
 pytestmark = pytest.mark.filterwarnings("ignore:the arms offered so far:UserWarning")
@@ -23,10 +28,18 @@ def test_a_decider_is_made_once_and_the_same_again_is_harmless(fresh: Service) -
     assert found["strategy"] == "GENTRY()"
     listed = fresh.client.get("/v1/deciders").json()["deciders"]
     assert fresh.name in [each["name"] for each in listed]
-    other = {**MAKE, "strategy": "CURSE()"}
-    assert "GENTRY()" in fresh.problem(409, "PUT", json=other)
-    other = {**MAKE, "columns": ["length", "drama", "age"]}
-    assert "columns" in fresh.problem(409, "PUT", json=other)
+    same = {**MAKE, "strategy": "GENTRY", "seed": None}
+    assert fresh.client.put(fresh.path, json=same).status_code == 200
+    for field, value in {
+        "strategy": "CURSE()",
+        "columns": ["length", "drama", "age"],
+        "protected": [],
+        "half_life": "3d",
+        "seed": 1,
+    }.items():
+        said = fresh.problem(409, "PUT", json={**MAKE, field: value})
+        assert said.startswith(f"{field} must be ")
+        assert repr(value) in said
 
 
 @pytest.mark.parametrize(
@@ -40,6 +53,7 @@ def test_a_decider_is_made_once_and_the_same_again_is_harmless(fresh: Service) -
         ({"columns": "drama"}, 422, "columns"),
         ({"colums": ["a"]}, 422, "colums"),
         ({"expire": {"after": "soon"}}, 422, "expire: after must be seconds"),
+        ({"expire": {"after": "1h", "reward": 1e300}}, 422, "expire: reward must be at most"),
     ],
 )
 def test_a_decider_that_cannot_be_made_is_refused_by_field(
@@ -97,6 +111,8 @@ def test_rows_may_be_sent_with_the_request(films: Service) -> None:
     assert films.ok("POST", "/ask", json={"items": [row]})["label"] is None
     labelled = {"items": [{"label": "mine", "age": 1, "length": 0, "drama": 1}]}
     assert films.ok("POST", "/ask", json=labelled)["label"] == "mine"
+    numbered = {"items": [{"label": 7, "age": 1, "length": 0, "drama": 1}], "context": {}}
+    assert films.ok("POST", "/ask", json=numbered)["label"] == 7
 
 
 @pytest.mark.parametrize(
@@ -118,11 +134,18 @@ def test_a_filter_says_what_is_on_offer(
     assert {each["label"] for each in made.get("decisions", [made])} == labels
 
 
+ROW = {"drama": 1, "length": 1, "age": 1}
+
+
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [
         ({"items": ["nobody"]}, 404, "items must be in the catalogue, got 'nobody' in row 0"),
-        ({"items": ["a", "a"]}, 422, "items must be distinct, got 'a'"),
+        (
+            {"items": ["a", "c", "a"]},
+            422,
+            "items must have distinct labels, got 'a' in rows 0 and 2",
+        ),
         ({"items": ["a", {"drama": 1}]}, 422, "items must be labels, or all of them rows"),
         ({"items": []}, 422, "items must hold at least one item"),
         ({}, 422, "items or filter must say what is on offer, got neither"),
@@ -132,6 +155,21 @@ def test_a_filter_says_what_is_on_offer(
         ({"filter": {"genre": {"more": 1}}}, 422, "filter: 'genre' must be a value"),
         ({"filter": {"genre": {"least": 1}}}, 422, "'genre' cannot be compared"),
         ({"filter": {"genre": [[1]]}}, 422, "must list plain values"),
+        ({"filter": {"length": {"least": [0, 0, 9]}}}, 422, "a number or a text as 'least'"),
+        ({"filter": {"length": {"most": None}}}, 422, "a number or a text as 'most', got None"),
+        ({"filter": {"length": {"most": 10**400}}}, 422, "filter: 'length' cannot be compared"),
+        ({"items": [{}]}, 422, "items must have the columns ['drama', 'length', 'age']"),
+        ({"items": [{**FILMS[0]}]}, 422, "got ['genre'] beside them"),
+        ({"items": [{"drama": 10**400, "length": 1, "age": 1}]}, 422, "column 'drama', got 100"),
+        ({"items": [ROW | {"label": ""}]}, 422, "labels of 1 to 200 characters, got '' in row 0"),
+        ({"items": [ROW | {"label": "x" * 201}]}, 422, "labels of 1 to 200 characters"),
+        (
+            {"items": [ROW | {"label": "x"}, ROW | {"label": "x"}]},
+            422,
+            "items must have distinct labels, got 'x' in rows 0 and 1",
+        ),
+        ({"items": ["a"], "context": {"x": 1}}, 422, '{"features": {"context": ["segment"], ...}}'),
+        ({"items": ["a"], "context": {"x": "x" * 200_000}}, 413, "context must have at most"),
         ({"items": [{"drama": 1.0}]}, 422, "items must have the columns ['length', 'age']"),
         (
             {"items": [{"drama": 1, "length": 1, "age": 1}, {"drama": 1, "length": 1}]},
@@ -245,8 +283,6 @@ def frames() -> list[tuple[str, bytes]]:
 def test_a_catalogue_comes_in_any_of_four_forms_and_is_seen_by_other_processes(
     fresh: Service, kind: str, content: bytes
 ) -> None:
-    from projbandits.service.hub import Hub
-
     fresh.ok("PUT", json=MAKE)
     said = fresh.ok("PUT", "/items", content=content, headers={"content-type": kind})
     assert said["items"] == 3
@@ -271,6 +307,7 @@ def test_a_catalogue_comes_in_any_of_four_forms_and_is_seen_by_other_processes(
         ([{**FILMS[0], "genre": {"a": 1}}], "in row 0, column 'genre'"),
         ([FILMS[0], {**FILMS[1], "genre": 3}], "one type of value per column"),
         ("x", "items must be a list of objects"),
+        ([{**FILMS[0], "age": 10**400}], "in row 0, column 'age'"),
     ],
 )
 def test_a_catalogue_that_cannot_be_used_is_refused_by_row_and_the_old_one_stays(
@@ -278,6 +315,78 @@ def test_a_catalogue_that_cannot_be_used_is_refused_by_row_and_the_old_one_stays
 ) -> None:
     assert said in films.problem(422, "PUT", "/items", json=rows)
     assert films.hub.items(films.name).labels == ["a", "b", "c"]
+
+
+def nested() -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"label": ["a"], "drama": [{"x": 1}]}), sink)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "said"),
+    [
+        ("text/csv", "label,genre\na,Komödie\n".encode("latin-1"), "in UTF-8, got other bytes in"),
+        ("text/csv", b"label,drama\na\n", "items cannot be read as csv"),
+        ("application/vnd.apache.parquet", b"PAR1", "items cannot be read as parquet: it is no"),
+        ("application/vnd.apache.parquet", nested(), "not column 'drama'"),
+        ("application/vnd.apache.arrow.stream", b"x", "items cannot be read as arrow"),
+        ("application/json", b'[{"label": "a", "genre": "\\ud800"}]', "whole characters, got"),
+    ],
+)
+def test_a_file_that_is_no_catalogue_is_refused_by_what_is_wrong_with_it(
+    films: Service, kind: str, content: bytes, said: str
+) -> None:
+    headers = {"content-type": kind}
+    assert said in films.problem(422, "PUT", "/items", content=content, headers=headers)
+    assert films.hub.items(films.name).labels == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_times_in_a_catalogue_are_texts_to_filters(films: Service, kind: str) -> None:
+    times = ["2020-01-01", "2021-06-01", "2022-01-01"]
+    table = pd.DataFrame(FILMS).assign(out=times)
+    content, media = table.to_csv(index=False).encode(), "text/csv"
+    if kind == "parquet":
+        sink = io.BytesIO()
+        table.assign(out=pd.to_datetime(times).date).to_parquet(sink)
+        content, media = sink.getvalue(), "application/vnd.apache.parquet"
+    films.ok("PUT", "/items", content=content, headers={"content-type": media})
+    assert films.ask(filter={"out": "2021-06-01"})["label"] == "b"
+    assert films.ask(filter={"out": {"least": "2021-12-31"}})["label"] == "c"
+
+
+def test_a_catalogue_that_is_put_while_the_old_one_is_read_is_the_one_that_is_used(
+    films: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, other = Hub(films.url), Hub(films.url)
+    stored, new = item_files.stored, pd.DataFrame(FILMS[:1]).set_index("label")
+
+    def slow(body: bytes) -> pd.DataFrame:
+        monkeypatch.undo()
+        other.put_items(films.name, new)
+        mine.look(0.0)
+        return stored(body)
+
+    monkeypatch.setattr(item_files, "stored", slow)
+    mine.items(films.name)
+    assert mine.items(films.name).labels == ["a"]
+
+
+def test_filters_are_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(item_tables, "REMEMBERED_NUMBERS", 30)
+    items = item_tables.Items(pd.DataFrame(FILMS).set_index("label"), MAKE["columns"])
+    for most in np.linspace(1, 2, 9):
+        items.where({"length": {"most": float(most)}})
+    assert 0 < len(items._chosen) <= 2
+    assert items._numbers <= 30
+    wide = items.where({"label": ["a", *map(str, range(200))]})  # a filter takes memory too
+    assert wide.labels == ["a"]
+    assert items._numbers <= 30
+    many = list[int]()
+    items.where({}, check=many.append)  # before they are put together
+    items.where({}, check=many.append)
+    assert many == [3, 3]
 
 
 def test_labels_may_be_in_a_column_of_another_name_and_of_numbers(films: Service) -> None:
@@ -307,7 +416,9 @@ def test_features_are_learnt_from_the_first_catalogue_and_context_comes_with_the
     fresh.ok("PUT", json=RAW)
     assert fresh.ok("GET")["waiting"] == "for its catalogue"
     assert "waits for its catalogue" in fresh.problem(409, "POST", "/ask", json={"filter": {}})
-    assert "Categorical" not in fresh.problem(409, "PUT", json={**RAW, "strategy": "CURSE()"})
+    said = fresh.problem(409, "PUT", json={**RAW, "strategy": "CURSE()"})
+    assert said.startswith("strategy must be 'GENTRY()', as ")
+    fresh.ok("PUT", json={**RAW, "seed": None})
     missing = [{"label": "a", "genre": "drama"}]
     assert "'length'" in fresh.problem(422, "PUT", "/items", json=missing)
     fresh.ok("PUT", "/items", json=FILMS)
@@ -384,6 +495,23 @@ def test_overdue_decisions_are_settled_as_declared(fresh: Service) -> None:
     assert fresh.hub.expire()[fresh.name] == 1
     found = fresh.ok("GET", "/decisions/q")
     assert (found["reward"], found["assumed"]) == (0.0, "expired")
+
+
+def test_a_decider_that_cannot_be_settled_does_not_hold_up_the_others(
+    fresh: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    names = [f"{fresh.name}-a", f"{fresh.name}-b"]
+    for name in names:
+        fresh.hub.make(name, Make(**MAKE, expire=Expiry(after=1e-6, reward=None)))
+    fresh.hub.decider(names[1]).ask([ROW], id="q")
+
+    def damaged(*_: object) -> None:
+        raise ValueError("it is damaged")
+
+    monkeypatch.setattr(fresh.hub.decider(names[0]), "expire", damaged)
+    monkeypatch.setattr(hub, "LOGGER", logging.getLogger("hub"))
+    assert fresh.hub.expire()[names[1]] == 1
+    assert f"{names[0]} is not settled: it is damaged" in caplog.text
 
 
 def test_deciders_made_in_python_are_served(fresh: Service) -> None:

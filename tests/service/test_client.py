@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -78,6 +79,15 @@ def test_a_decider_does_the_same_wherever_it_is(decider: Any) -> None:
         decider.ask(TABLE, count=9)
     with pytest.raises(TypeError, match="JSON can hold"):
         decider.ask(TABLE, meta={1, 2})
+    for bad in (float("nan"), float("inf")):
+        with pytest.raises(
+            ValueError, match=r"must be finite, got (nan|inf) in row 1, column 'age'"
+        ):
+            decider.ask(TABLE.assign(age=[1.0, bad, 1.0]))
+    with pytest.raises(ValueError, match="ids must have 3 entries"):
+        decider.ask(TABLE, ids=["a"])
+    with pytest.raises(TypeError):
+        decider.ask("abc")
     log = decider.log()
     assert log["id"].tolist() == ["one", "two/0", "two/1"]
     assert log["reward"].tolist()[:2] == [0.5, 1.0]
@@ -85,6 +95,17 @@ def test_a_decider_does_the_same_wherever_it_is(decider: Any) -> None:
     assert "probability" in explained.reason
     assert explained.table["chosen"].sum() == 1
     assert "Nothing can be concluded" in decider.audit().verdict
+    assert "Nothing can be concluded" in decider.audit(by="page").verdict
+
+
+def test_arms_are_called_the_same_wherever_a_decider_is(decider: Any) -> None:
+    row = {"drama": np.float32(1), "length": np.int64(1), "age": 1}
+    assert decider.ask([row], ids=["x"]).label == "x"
+    assert decider.ask([row], ids=[5]).label == 5
+    assert decider.ask([row]).label is None
+    assert decider.ask(TABLE.iloc[:1].reset_index(drop=True)).label == 0
+    assert decider.ask(TABLE.iloc[:1].set_axis(np.array([7]))).label == 7
+    assert decider.ask(TABLE.iloc[[0, 0]].set_axis([1, 1])).label is None
 
 
 def test_items_are_named_or_filtered(films: Service, remote: Remote) -> None:
@@ -92,8 +113,14 @@ def test_items_are_named_or_filtered(films: Service, remote: Remote) -> None:
     assert decider.ask(["a"]).label == "a"
     assert decider.ask({"genre": "comedy"}).label == "b"
     assert decider.ask([{**TABLE.iloc[0], "label": "z"}]).label == "z"
-    with pytest.raises(TypeError, match="features have names"):
-        decider.ask(TABLE.to_numpy())
+    assert decider.ask(pd.DataFrame(FILMS).drop(columns="genre")).label in ("a", "b", "c")
+    for wrong in (TABLE.to_numpy(), "abc"):
+        with pytest.raises(TypeError, match="features have names"):
+            decider.ask(wrong)
+    with pytest.raises(TypeError, match="ids must come with rows"):
+        decider.ask(["a"], ids=["b"])
+    with pytest.raises(TypeError, match="must hold numbers and texts, got Timestamp"):
+        decider.ask([{**FILMS[0], "age": pd.Timestamp("2020-01-01")}])
     with pytest.raises(KeyError, match="there is no decider"):
         remote(films._replace(name="nobody")).ask(["a"])
     with pytest.raises(PermissionError, match="a token is needed"):
@@ -133,7 +160,7 @@ class Flaky(BaseHTTPRequestHandler):
             return
         body = b'{"told": 1}'
         self.send_response(status)
-        self.send_header("content-type", "application/json")
+        self.send_header("content-type", server.kind)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -145,7 +172,7 @@ class Flaky(BaseHTTPRequestHandler):
 @pytest.fixture
 def flaky() -> Iterator[Any]:
     server: Any = HTTPServer(("127.0.0.1", 0), Flaky)
-    server.bodies, server.statuses = [], [200]
+    server.bodies, server.statuses, server.kind = [], [200], "application/json"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server
@@ -177,5 +204,27 @@ def test_patience_ends_with_the_remedy(flaky: Any, fresh: Service, remote: Remot
     flaky.statuses = [503]
     with pytest.raises(Unavailable):
         decider.tell("q", 1.0)
-    with pytest.raises(ValueError, match="url must begin with"):
-        pb.connect("127.0.0.1:8000", "pb_x")
+    for wrong in ("127.0.0.1:8000", "http://"):
+        with pytest.raises(ValueError, match="url must begin with"):
+            pb.connect(wrong, "pb_x")
+
+
+def test_a_token_is_never_quoted(films: Service, remote: Remote) -> None:
+    text = films.client.headers["authorization"].removeprefix("Bearer ")
+    assert remote(films, f"{text}\n").ask(["a"]).label == "a"  # as it is read from a file
+    for wrong in (f"{text}\nx", f"{text} x", f"{text}é"):
+        with pytest.raises(ValueError, match="token must be as") as refused:
+            remote(films, wrong)
+        assert text not in str(refused.value)
+
+
+def test_what_answers_but_is_no_service_is_named(
+    flaky: Any, fresh: Service, remote: Remote
+) -> None:
+    decider = remote(fresh, "pb_x", f"http://127.0.0.1:{flaky.server_port}")
+    flaky.kind = "text/html"
+    with pytest.raises(RuntimeError, match="text/html: see that it is a projbandits service"):
+        decider.tell("q", 1.0)
+    flaky.statuses = [404]
+    with pytest.raises(ValueError, match="the status 404, and no reason"):
+        decider.tell("q", 1.0)

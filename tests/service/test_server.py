@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from projbandits.service.bodies import Make
 from projbandits.service.calls import Limits
-from projbandits.service.item_tables import read
+from projbandits.service.item_files import read
 from projbandits.service.metrics import Metrics
 from tests.faults import requests
 from tests.service.conftest import FILMS, MAKE, Service, started
@@ -56,6 +57,48 @@ def test_a_body_that_does_not_come_is_not_waited_for(small: Service) -> None:
         slow.sendall(f"{head}content-length: 100\r\n\r\n{{".encode())
         slow.settimeout(30)
         assert b" 408 " in slow.recv(4096).splitlines()[0]
+
+
+def test_bodies_that_are_coming_count_as_requests_under_way(small: Service) -> None:
+    url, token = small.client.base_url, small.client.headers["authorization"]
+    head = f"PUT {small.path}/items HTTP/1.1\r\nhost: x\r\nauthorization: {token}\r\n"
+    with ExitStack() as opened:
+        for _ in range(2):  # half of what is allowed, for one token
+            slow = opened.enter_context(socket.create_connection((url.host, url.port or 80)))
+            slow.sendall(f"{head}content-length: 100\r\n\r\n[".encode())
+        until = time.monotonic() + 0.9
+        while (answer := small.client.put(small.path, json=MAKE)).status_code != 429:
+            assert time.monotonic() < until
+        assert int(answer.headers["retry-after"]) >= 1
+        assert small.client.get("/healthz").status_code == 200
+        slow.settimeout(30)
+        assert b" 408 " in slow.recv(4096).splitlines()[0]
+    assert small.client.put(small.path, json=MAKE).status_code in (200, 429)
+
+
+def test_what_is_not_there_says_what_is(films: Service) -> None:
+    answer = films.client.delete(films.path)
+    assert (answer.status_code, {*answer.headers["allow"].split(", ")}) == (405, {"GET", "PUT"})
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "must be" in answer.json()["detail"]
+    assert "there is no such thing" in films.problem(404, "GET", "/nothing")
+
+
+def test_revoked_tokens_are_noticed_while_what_is_overdue_takes_long(
+    small: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked, go = threading.Semaphore(0), threading.Event()
+
+    def broken() -> None:
+        looked.release()
+        raise LookupError("something unforeseen")
+
+    monkeypatch.setattr(small.hub, "look", lambda *_: broken())
+    monkeypatch.setattr(small.hub, "expire", lambda: go.wait(60))
+    try:
+        assert all(looked.acquire(timeout=30) for _ in range(3))  # it goes on
+    finally:
+        go.set()
 
 
 def test_too_many_requests_at_a_time_are_sent_away_until_later(
@@ -180,6 +223,46 @@ def test_metrics_count_what_the_ledger_has(films: Service) -> None:
     assert counts[-1] >= 4
 
 
+NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+LABELS = r'(?:\{(?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)*\})?'
+
+
+def test_metrics_are_what_prometheus_reads(films: Service) -> None:
+    films.tell(films.ask()["id"], 1.0)
+    answer = films.client.get("/metrics")
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert answer.text.endswith("\n")
+    kinds, helped, samples = dict[str, str](), set[str](), dict[str, float]()
+    for line in answer.text.splitlines():
+        if line.startswith("# HELP "):
+            assert line.split()[2] not in helped
+            helped.add(line.split()[2])
+        elif line.startswith("# TYPE "):
+            name, kind = line.split()[2:]
+            assert name not in kinds  # all samples of one name stand together
+            kinds[name] = kind
+        else:
+            match = re.fullmatch(rf"({NAME})({LABELS}) (\S+)", line)
+            assert match, line
+            family = re.sub(r"_(bucket|sum|count)$", "", match[1])
+            family = family if kinds.get(family) == "histogram" else match[1]
+            assert family == [*kinds][-1]
+            assert match[1] + match[2] not in samples
+            samples[match[1] + match[2]] = float(match[3])
+    assert helped == set(kinds)
+    assert {*kinds.values()} == {"counter", "gauge", "histogram"}
+    for name, value in samples.items():
+        if 'le="+Inf"' in name:
+            counted = name.replace("_bucket", "_count").replace(',le="+Inf"', "")
+            assert samples[counted] == value
+
+
+def test_large_numbers_are_measured_to_the_last_digit() -> None:
+    text = Metrics().text({"pending": [((), 1_234_567_891)], "oldest_pending_seconds": [((), 0.5)]})
+    assert "projbandits_pending 1234567891\n" in text
+    assert "projbandits_oldest_pending_seconds 0.5\n" in text
+
+
 def test_a_latency_is_counted_in_the_bucket_that_it_fits() -> None:
     metrics = Metrics()
     for seconds in (0.001, 0.0011, 20.0):
@@ -196,6 +279,8 @@ def test_the_description_names_every_route_and_its_page_loads_nothing(films: Ser
     assert "/v1/deciders/{name}/ask" in said["paths"]
     schema = said["components"]["schemas"]["Ask"]["properties"]
     assert {"items", "count", "id", "meta"} <= set(schema)
+    queries = said["paths"]["/v1/deciders/{name}/audit"]["get"]["parameters"]
+    assert [each["name"] for each in queries if each["in"] == "query"] == ["by"]
     page = films.client.get("/docs").text
     assert "POST /v1/deciders/{name}/ask" in page
     assert "<script" not in page

@@ -1,15 +1,21 @@
 """Who may do what."""
 
+import re
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from projbandits.cli.app import app
+from projbandits.ledger.failures import Unavailable
 from projbandits.service import tokens
+from projbandits.service.calls import ROUTES
 from tests.service.conftest import FILMS, MAKE, Service, bearer
 
+pytestmark = pytest.mark.filterwarnings("ignore:the arms offered so far:UserWarning")
 PATHS = ["/v1/deciders", "/readyz", "/metrics", "/docs", "/openapi.json"]
 
 
@@ -25,6 +31,8 @@ def test_without_a_token_there_is_no_answer_but_that_the_server_lives(films: Ser
         for path in ("ask", "tell", "amend", "withdraw"):
             answer = films.client.post(f"{films.path}/{path}", headers=headers, json={})
             assert answer.status_code == 401
+            elsewhere = films.client.post(f"{films.path}/{path}/", headers=headers, json={})
+            assert elsewhere.status_code == 404  # and nobody is sent on
     for path in PATHS:
         assert films.client.get(path).status_code == 200
 
@@ -50,6 +58,80 @@ def test_a_token_allows_what_its_scopes_say(
     for method, what, body in (ASK, READ, CHANGE):
         answer = films.client.request(method, films.path + what, json=body, headers=headers)
         assert answer.status_code == (200 if (method, what, body) in allowed else 403)
+
+
+def test_every_request_needs_its_scope_on_its_decider(films: Service) -> None:
+    other = films._replace(name=f"{films.name}-other")
+    other.ok("PUT", json=MAKE)
+    given = {
+        (scope, whose): films.token(scope, decider=films.name if whose == "own" else None)
+        for scope in ("decide", "observe")
+        for whose in ("own", "all")
+    }
+    given["administer", "all"] = films.token("administer")
+    for route in ROUTES:
+        if "{name}" not in route.path:
+            continue
+        for (scope, whose), headers in given.items():
+            for service in (films, other):
+                path = route.path.replace("{name}", service.name).replace("{id:path}", "nobody")
+                body = None if route.method == "GET" else b"{}"
+                answer = films.client.request(route.method, path, headers=headers, content=body)
+                allowed = scope in (route.scope, "administer")
+                allowed &= whose == "all" or service is films
+                assert (answer.status_code != 403) == allowed, (route.path, scope, whose)
+                assert answer.status_code != 500
+
+
+def test_what_is_measured_of_other_deciders_is_not_told(films: Service) -> None:
+    other = films._replace(name=f"{films.name}-other")
+    other.ok("PUT", json=MAKE)
+    other.ask(items=[{"drama": 1, "length": 1, "age": 1}])
+    films.ask()
+    own = films.client.get("/metrics", headers=films.token("observe", decider=films.name)).text
+    assert f'ledger_decisions{{decider="{films.name}"}} 1' in own
+    assert {*re.findall(r'decider="(.*?)"', own)} == {films.name}
+    both = films.client.get("/metrics", headers=films.token("observe")).text
+    assert {films.name, other.name} <= {*re.findall(r'decider="(.*?)"', both)}
+
+
+def test_a_token_that_cannot_be_looked_up_is_asked_for_again_later(
+    films: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> Any:
+        raise Unavailable("the store is away: start it")
+
+    monkeypatch.setattr(films.hub.documents, "revisions", away)
+    foreign = "pb_0123456789ab_" + "x" * 43
+    answer = films.client.get(films.path, headers=bearer(foreign))
+    assert (answer.status_code, answer.json()["detail"]) == (503, "the store is away: start it")
+    assert answer.headers["retry-after"] == "1"
+    assert films.client.get("/", headers=bearer(foreign)).status_code == 503
+    origin = {"origin": str(films.client.base_url).rstrip("/")}
+    page = films.client.post("/sign-in", data={"token": foreign}, headers=origin)
+    assert page.status_code == 503
+    assert "the store is away" in page.text
+    assert films.client.get(films.path).status_code == 200  # this one is at hand
+
+
+def test_those_who_send_unknown_tokens_share_a_look_at_the_store(
+    films: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    revisions, looks, go = films.hub.documents.revisions, list[float](), threading.Event()
+
+    def slow() -> Any:
+        looks.append(time.monotonic())
+        go.wait(30)
+        return revisions()
+
+    monkeypatch.setattr(films.hub.documents, "revisions", slow)
+    foreign = bearer("pb_0123456789ab_" + "x" * 43)
+    with ThreadPoolExecutor(16) as pool:
+        sent = [pool.submit(films.client.get, films.path, headers=foreign) for _ in range(16)]
+        time.sleep(0.3)  # until all of them have come
+        go.set()
+        assert {future.result().status_code for future in sent} == {401}
+    assert len(looks) < 8
 
 
 def test_a_token_for_one_decider_opens_no_other(films: Service) -> None:

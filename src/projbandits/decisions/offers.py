@@ -216,10 +216,11 @@ def read_matrix(
         value = value.to_pandas()
     if is_records(value):
         table = Columns(name, value)
-        rows = np.column_stack([table.numbers(column) for column in table.names])
         if columns is not None:
-            match(name, table.names, columns)
-        return table.names, rows
+            match(name, table.names, columns)  # a column too many is named, whatever it holds
+        elif not table.names:
+            raise ValueError(f"{name} must have features by name, got rows without any")
+        return table.names, np.column_stack([table.numbers(column) for column in table.names])
     named = tuple(value.columns) if is_table(value) else None
     if named is not None:
         twice = [column for column in named if named.count(column) > 1]

@@ -76,22 +76,22 @@ class Ask(Body):
 class Outcome(Body):
     """What came of a decision."""
 
-    id: Text
-    reward: Reward
+    id: Text = Field(description="of which decision")
+    reward: Reward = Field(description="the outcome that is right")
 
 
 class Tell(Body):
     """One outcome, or many: all or none."""
 
-    id: Text | None = None
-    reward: Reward = None
+    id: Text | None = Field(None, description="of which decision")
+    reward: Reward = Field(None, description="its outcome, a number")
     outcomes: list[Pair] | None = Field(
-        None, description='each {"id": "...", "reward": 1.0} or ["...", 1.0]'
+        None, description='or many at once, each {"id": "...", "reward": 1.0} or ["...", 1.0]'
     )
 
 
 class Withdraw(Body):
     """A decision that has no outcome."""
 
-    id: Text
-    why: Text = "withdrawn"
+    id: Text = Field(description="which decision")
+    why: Text = Field("withdrawn", description="a reason to note")

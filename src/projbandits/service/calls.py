@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from projbandits._checks import short
 from projbandits.deciding import Decider, Decision, reports
 from projbandits.ledger.protocol import Unknown
-from projbandits.service import item_tables as items
+from projbandits.service import item_files as items
 from projbandits.service import parquet, replies
 from projbandits.service.bodies import Ask, Body, Make, Outcome, Tell, Withdraw
 from projbandits.service.hub import Hub
-from projbandits.service.item_tables import FORMATS
+from projbandits.service.item_files import FORMATS
 from projbandits.service.refusals import Refused
 
 Sent = TypeVar("Sent", bound=Body)
@@ -37,8 +38,8 @@ class Limits:
         Rows of a catalogue.
     numbers : int
         Numbers in an offer: rows times features.
-    meta : int
-        Bytes of what is noted with a decision.
+    meta, context : int
+        Bytes of what is noted with a decision, and of what comes with the call.
     seconds : float
         For how long a request is worked on, and for how long its body may take to arrive.
     in_flight : int
@@ -51,6 +52,7 @@ class Limits:
     items: int = 1_000_000
     numbers: int = 10_000_000
     meta: int = 10_000
+    context: int = 100_000
     seconds: float = 30.0
     in_flight: int = 512
 
@@ -165,21 +167,37 @@ def begin_ask(call: Call) -> Begun | None:
 
 @contextmanager
 def _called_items() -> Iterator[None]:
-    """Say "items" in errors where the library says "arms"."""
+    """Say "items" in errors where the library says "arms", and remedies that do over HTTP."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        if str(error).startswith("arms "):
-            error.args = ("items" + str(error)[4:],)
+        said = str(error)
+        if said.startswith("arms "):
+            error.args = ("items" + said[4:],)
+        elif said.startswith("context needs a decider"):
+            error.args = (
+                "context needs a decider that was made with features, of which some come with the "
+                'call, as in {"features": {"context": ["segment"], ...}}: leave it out',
+            )
+        elif said.startswith("ids must say who"):
+            error.args = (
+                "items must say who they are, since the strategy has arm_effects: name items of "
+                f"the catalogue, or send a {items.LABEL!r} in every row",
+            )
         raise
 
 
 def _asked(call: Call, sent: Ask) -> tuple[Any, dict[str, Any]]:
     """Return what a decider is asked with."""
-    if sent.meta is not None and len(json.dumps(sent.meta)) > call.limits.meta:
-        raise Refused(413, f"meta must have at most {call.limits.meta:,} bytes of JSON")
+    limits = call.limits
+    for name, value, most in (
+        ("meta", sent.meta, limits.meta),
+        ("context", sent.context, limits.context),
+    ):
+        if value and len(json.dumps(value)) > most:
+            raise Refused(413, f"{name} must have at most {most:,} bytes of JSON")
     arms, labels = _offered(call, sent)
-    return arms, {"context": sent.context, "ids": labels, "id": sent.id, "meta": sent.meta}
+    return arms, {"context": sent.context or None, "ids": labels, "id": sent.id, "meta": sent.meta}
 
 
 def _decided(call: Call, sent: Ask, decisions: list[Decision]) -> Answer:
@@ -188,14 +206,13 @@ def _decided(call: Call, sent: Ask, decisions: list[Decision]) -> Answer:
     return Answer(said[0] if sent.count == 1 else {"decisions": said})
 
 
-def _offered(call: Call, sent: Ask) -> tuple[Any, list[str] | None]:
+def _offered(call: Call, sent: Ask) -> tuple[Any, Sequence[str | int] | None]:
     """Return what is on offer, and what it is called."""
     if (sent.items is None) == (sent.filter is None):
         given = "neither" if sent.items is None else "both"
         raise ValueError(f"items or filter must say what is on offer, got {given}")
     if sent.filter is not None:
-        chosen = call.hub.items(call.name).where(sent.filter)
-        _check_size(call, len(chosen.labels))
+        chosen = call.hub.items(call.name).where(sent.filter, partial(_check_size, call))
         return chosen.arms, chosen.labels
     listed = sent.items or []
     _check_size(call, len(listed))
@@ -212,31 +229,22 @@ def _offered(call: Call, sent: Ask) -> tuple[Any, list[str] | None]:
                 f"row {i}"
             )
         named.append(str(label))
-    try:
-        found = call.hub.items(call.name).named(named)
-    except KeyError:  # perhaps another process has a new catalogue
+    if not call.hub.items(call.name).knows(named):  # perhaps another process has a new catalogue
         call.hub.look(0.0)
-        found = call.hub.items(call.name).named(named)
+    found = call.hub.items(call.name).named(named)
     return found.arms, found.labels
 
 
-def _rows(call: Call, rows: list[dict[str, Any]]) -> tuple[Any, list[str] | None]:
+def _rows(call: Call, rows: list[dict[str, Any]]) -> tuple[Any, list[str | int] | None]:
     """Return rows, and their labels if they have them."""
-    labels = None
     if not any(items.LABEL in row for row in rows):
-        return rows, labels
+        return rows, None
     features = call.decider.features
     taken = call.decider.columns if features is None else features.encodings_
-    if items.LABEL not in (taken or ()):
-        labels = list[str]()
-        for i, row in enumerate(rows):
-            label = row.pop(items.LABEL, None)
-            if not isinstance(label, str | int) or isinstance(label, bool):
-                raise TypeError(
-                    f"items must have a label in every row or in none, got {short(label)} in row "
-                    f"{i}"
-                )
-            labels.append(str(label))
+    if items.LABEL in (taken or ()):
+        return rows, None
+    labels = [items.label_of(row.pop(items.LABEL, None), f"row {i}") for i, row in enumerate(rows)]
+    items.distinct(labels)
     return rows, labels
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from projbandits._checks import positive
 from projbandits.deciding import reports
@@ -62,8 +62,13 @@ class _Base:
     """What the two kinds of connection share."""
 
     def __init__(self, url: str, token: str, *, timeout: float, patience: float) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise ValueError(f"url must begin with http:// or https://, got {url!r}")
+        if not url.startswith(("http://", "https://")) or not urlsplit(url).hostname:
+            raise ValueError(
+                f"url must begin with http:// or https:// and name a host, got {url!r}"
+            )
+        token = token.strip()
+        if not token.isascii() or not token.isprintable() or " " in token:  # and is not quoted
+            raise ValueError("token must be as `projbandits token make` printed it, this is not")
         try:
             self._httpx: Any = importlib.import_module("httpx")
         except ModuleNotFoundError as error:
@@ -75,7 +80,10 @@ class _Base:
         self._patience = positive("patience", patience)
         self._options: dict[str, Any] = {
             "base_url": self.url,
-            "headers": {"authorization": f"Bearer {token}"},
+            "headers": {
+                "authorization": f"Bearer {token}",
+                "content-type": "application/json",
+            },
             "timeout": positive("timeout", timeout),
         }
 
@@ -90,8 +98,14 @@ class _Base:
         if response.status_code >= 400:
             problem = response.headers.get("content-type", "").startswith("application/problem")
             raise messages.raised(response.status_code, response.json() if problem else None)
-        plain = response.headers.get("content-type") == "application/json"
-        return message.read(response.json() if plain else response.content)
+        kind = response.headers.get("content-type", "")
+        if kind.startswith("application/json"):
+            return message.read(response.json())
+        if kind.startswith("application/vnd.apache.parquet"):
+            return message.read(response.content)
+        raise RuntimeError(
+            f"{self.url} answered with {kind or 'something'}: see that it is a projbandits service"
+        )
 
     def _later(self, response: httpx.Response, pause: float) -> float:
         said = response.headers.get("retry-after", "")
@@ -131,10 +145,10 @@ class Connection(_Base):
 
     def send(self, message: Message[Value]) -> Value:
         """Send a request, again while the service is away, and return the answer."""
-        pauses = self._pauses()
+        pauses, content = self._pauses(), message.content
         while True:
             try:
-                response = self._client.request(message.method, message.path, json=message.body)
+                response = self._client.request(message.method, message.path, content=content)
             except self._httpx.TransportError as error:
                 pause = next(pauses, None)
                 if pause is None:
@@ -172,12 +186,10 @@ class AsyncConnection(_Base):
 
     async def send(self, message: Message[Value]) -> Value:
         """Send a request, again while the service is away, and return the answer."""
-        pauses = self._pauses()
+        pauses, content = self._pauses(), message.content
         while True:
             try:
-                response = await self._client.request(
-                    message.method, message.path, json=message.body
-                )
+                response = await self._client.request(message.method, message.path, content=content)
             except self._httpx.TransportError as error:
                 pause = next(pauses, None)
                 if pause is None:
@@ -268,9 +280,15 @@ class RemoteDecider:
         """Say why an item was chosen."""
         return self._connection.send(messages.explain(self._path, decision))
 
-    def audit(self) -> RemoteAudit:
-        """Show from the log whether the part that must not count played a role."""
-        return self._connection.send(messages.audit(self._path))
+    def audit(self, *, by: str | None = None) -> RemoteAudit:
+        """Show from the log whether the part that must not count played a role.
+
+        Parameters
+        ----------
+        by : str, optional
+            A column of the context or of meta; exposure is then compared within each of its values.
+        """
+        return self._connection.send(messages.audit(self._path, by))
 
     def log(self) -> pd.DataFrame:
         """Return the decisions as a table, a row each."""
@@ -336,9 +354,9 @@ class AsyncRemoteDecider:
         """Say why an item was chosen."""
         return await self._connection.send(messages.explain(self._path, decision))
 
-    async def audit(self) -> RemoteAudit:
+    async def audit(self, *, by: str | None = None) -> RemoteAudit:
         """Show from the log whether the part that must not count played a role."""
-        return await self._connection.send(messages.audit(self._path))
+        return await self._connection.send(messages.audit(self._path, by))
 
     async def log(self) -> pd.DataFrame:
         """Return the decisions as a table, a row each."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -16,6 +17,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from fastapi import FastAPI, Request
+from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from projbandits.arms import FiniteArms
@@ -68,13 +70,17 @@ class Pages:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._streams = 0
+        self._making = threading.Lock()
+        self._said: dict[str, dict[str, Any]] = {}
 
     async def home(self, request: Request) -> Response:
         """Return the dashboard to whom has signed in."""
         try:
             await self._server.allowed(request, "observe", None)
-        except Refused:
-            return RedirectResponse("/sign-in", 303, HEADERS)
+        except Refused as error:
+            if error.status in (401, 403):
+                return RedirectResponse("/sign-in", 303, HEADERS)
+            return await self.sign_in_page(request, error.detail, error.status)
         return Response(_file("dashboard.html"), 200, PAGE, "text/html")
 
     async def sign_in_page(self, request: Request, said: str = "", status: int = 200) -> Response:
@@ -87,10 +93,11 @@ class Pages:
         try:
             check_origin(request)
             body = await self._server.body(request, 4000)
-        except Refused as error:
-            return await self.sign_in_page(request, error.detail, error.status)
-        text = parse_qs(body.decode("ascii", "replace")).get("token", [""])[0].strip()
-        token = await self._server.run(partial(self._server.hub.token, text), "")
+            text = parse_qs(body.decode("ascii", "replace")).get("token", [""])[0].strip()
+            token = await self._server.looked_up(text)
+        except (Refused, ClientDisconnect) as error:
+            status = error.status if isinstance(error, Refused) else 400
+            return await self.sign_in_page(request, str(error), status)
         if token is None or not token.allows("observe", token.decider):
             said = "This token is unknown, revoked or has ended, or does not allow to observe."
             return await self.sign_in_page(request, said, 403)
@@ -100,7 +107,8 @@ class Pages:
             text,
             httponly=True,
             samesite="strict",
-            secure=request.url.scheme == "https",
+            # A proxy that ends TLS speaks plain HTTP here; the browser knows where its page is.
+            secure=request.headers.get("origin", "").startswith("https:"),
             max_age=12 * 3600,
         )
         return answer
@@ -141,7 +149,7 @@ class Pages:
         try:
             while not server.stopping.is_set() and not await request.is_disconnected():
                 with suppress(Refused):  # busy, or the store is away: the next look may do
-                    said = await server.guarded(partial(self._numbers, name, sent), slow=True)
+                    said = await server.guarded(partial(self._numbers, name, sent), server.slow)
                     if said is not None:
                         sent, spoke = said["position"], time.monotonic()
                         yield f"data: {json.dumps(said, allow_nan=False)}\n\n"
@@ -162,6 +170,13 @@ class Pages:
         seen, decider = self._server.overview(name), self._server.hub.decider(name)
         if seen.position == sent:
             return None
+        with self._making:  # once for all who look
+            before = self._said.get(name)
+            if before is None or before["position"] != seen.position:
+                self._said[name] = before = self._made(name, seen, decider)
+            return {**before, "oldest": seen.gauges()["oldest_pending_seconds"]}
+
+    def _made(self, name: str, seen: Overview, decider: Decider) -> dict[str, Any]:
         try:
             items = len(self._server.hub.items(name))
         except KeyError:

@@ -7,6 +7,8 @@ All of it is in the store. Other processes may change it there: what they did is
 from __future__ import annotations
 
 import json
+import logging
+import math
 import re
 import threading
 import time
@@ -14,15 +16,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from projbandits import specs
-from projbandits._checks import short
+from projbandits._checks import real, short
 from projbandits.deciding import Decider
 from projbandits.deciding.reports import half_life, seconds
 from projbandits.deciding.stores import open_store
 from projbandits.decisions import offers
+from projbandits.decisions.limits import check_reward
 from projbandits.ledger.documents import Documents
 from projbandits.ledger.protocol import Conflict, Unknown
-from projbandits.service import item_tables as items
-from projbandits.service import raw, tokens
+from projbandits.service import item_files, raw, tokens
 from projbandits.service.bodies import Make
 from projbandits.service.item_tables import Items
 from projbandits.service.tokens import Token
@@ -41,6 +43,7 @@ STALE = 1.0
 FEW_ITEMS = 100_000
 """Up to this many items are filtered while other requests wait."""
 
+LOGGER = logging.getLogger("uvicorn.error")
 DECIDER, ITEMS = "decider", "items"
 DECIDER_NAME = re.compile(r"\w[\w.~-]{0,99}")
 
@@ -58,22 +61,28 @@ class Hub:
         self.store: SqlStore = open_store(url)  # type: ignore[assignment]
         self.documents = Documents(self.store.database)
         self._lock = threading.Lock()
-        self._looked = 0.0
+        self._loading = threading.Lock()
+        self._looked = -math.inf  # when the last look began
         self._revisions: dict[tuple[str, str], int] = {}
         self._tokens: dict[str, Token] = {}
         self._deciders: dict[str, Decider] = {}
-        self._items: dict[str, Items | None] = {}
+        self._items: dict[str, Items] = {}
         self._declared: dict[str, Make] = {}
         self._widths: dict[str, int] = {}
         self.look(0.0)
 
     def look(self, age: float = STALE) -> None:
-        """Notice what other processes changed, if the last look is older than this."""
-        if time.monotonic() - self._looked < age and self._looked:
+        """Notice what other processes changed, unless a look began so many seconds ago or less.
+
+        Those who come while another looks share the next look.
+        """
+        wanted = time.monotonic() - age
+        if self._looked >= wanted:
             return
         with self._lock:
-            if time.monotonic() - self._looked < age and self._looked:
+            if self._looked >= wanted:
                 return
+            began = time.monotonic()
             found = self.documents.revisions()
             before = self._revisions
             changed = {key for key in {*found, *before} if found.get(key) != before.get(key)}
@@ -84,17 +93,17 @@ class Hub:
                     self._items.pop(name, None)
                 elif kind == DECIDER:
                     self._declared.pop(name, None)
-            self._revisions, self._looked = found, time.monotonic()
+            self._revisions, self._looked = found, began
 
     def known_token(self, text: str | None) -> Token | None:
         """Return what a token allows, None if it is not one, from what is at hand."""
         token = self._tokens.get(tokens.id_of(text) or "")
         return token if tokens.matches(text or "", token) else None
 
-    def token(self, text: str | None) -> Token | None:
-        """Return what a token allows, None if it is not one; the store is looked at."""
+    def token(self, text: str | None, arrived: float) -> Token | None:
+        """Return what a token allows, None if it is not one; the store was looked at since then."""
         if tokens.id_of(text) is not None:
-            self.look(0.0)
+            self.look(max(time.monotonic() - arrived, 0.0))
         return self.known_token(text)
 
     def names(self) -> list[str]:
@@ -152,7 +161,11 @@ class Hub:
             found = self.documents.read(DECIDER, name)
             if found is None:
                 return None
-            self._declared[name] = Make.model_validate_json(found.body)
+            made = Make.model_validate_json(found.body)
+            with self._lock:
+                if self._revisions.get((DECIDER, name)) == found.revision:
+                    self._declared[name] = made
+            return made
         return self._declared[name]
 
     def make(self, name: str, wanted: Make) -> bool:
@@ -167,6 +180,7 @@ class Hub:
             raise TypeError(f"strategy must be one that decides online, got {strategy!r}")
         if wanted.expire is not None:
             seconds("expire: after", wanted.expire.after)
+            check_reward("expire: reward", real("expire: reward", wanted.expire.reward or 0.0))
         half_life(wanted.half_life)
         new = name not in self.names()
         features, subspace = None, None
@@ -178,25 +192,21 @@ class Hub:
             subspace = Subspace.without(wanted.protected, wanted.columns)
         else:
             raise ValueError("columns or features must say what the features are, got neither")
-        if features is None and subspace is None:
-            new = self._wait(name, wanted, new)  # for its catalogue
-        else:
+        before = self.declared(name)
+        if before is not None:
+            if features is None and subspace is None:
+                _check_same(name, before, wanted)
+            _check_seed(name, before, wanted)
+            wanted = wanted.model_copy(update={"seed": before.seed})
+        if features is not None or subspace is not None:
             self._made(name, wanted, strategy, features, subspace)
+        elif before is not None:
+            new = False
+        elif not new:
+            raise Conflict(f"name must be that of a new decider, {name!r} was made otherwise")
         self.documents.write(DECIDER, name, wanted.model_dump_json().encode())
         self.look(0.0)
         return new
-
-    def _wait(self, name: str, wanted: Make, new: bool) -> bool:
-        """Check a declaration whose features are learnt from the first catalogue."""
-        before = self.declared(name)
-        if before is not None:
-            again = before.model_dump(exclude={"expire"}) == wanted.model_dump(exclude={"expire"})
-            if not again:
-                raise Conflict(f"name must be that of a new decider, {name!r} has {before!r}")
-            return False
-        if not new:
-            raise Conflict(f"name must be that of a new decider, {name!r} was made otherwise")
-        return True
 
     def _made(
         self,
@@ -221,6 +231,9 @@ class Hub:
         except ValueError as error:
             if new or name not in self.names():
                 raise
+            before = self.declared(name)
+            if before is not None:
+                _check_same(name, before, wanted)
             raise Conflict(str(error)) from error
         if wanted.columns is not None and made.columns != tuple(wanted.columns):
             raise Conflict(
@@ -235,14 +248,24 @@ class Hub:
         self.look()
         found = self._items.get(name)
         if found is None:
-            stored = self.documents.read(ITEMS, name)
-            if stored is None:
-                raise KeyError(
-                    f"{name!r} has no catalogue: put one to /v1/deciders/{name}/items, or send "
-                    "rows with all features"
-                )
-            table = items.stored(stored.body)
-            found = self._items[name] = Items(table, self._features(name, table))
+            with self._loading:  # once, however many wait for it
+                found = self._items.get(name) or self._loaded(name)
+        return found
+
+    def _loaded(self, name: str) -> Items:
+        stored = self.documents.read(ITEMS, name)
+        if stored is None:
+            raise KeyError(
+                f"{name!r} has no catalogue: put one to /v1/deciders/{name}/items, or send rows "
+                "with all features"
+            )
+        table = item_files.stored(stored.body)
+        found = Items(table, self._features(name, table))
+        if self._revisions.get((ITEMS, name)) != stored.revision:
+            self.look(0.0)
+        with self._lock:  # another may have been put meanwhile
+            if self._revisions.get((ITEMS, name)) == stored.revision:
+                self._items[name] = found
         return found
 
     def put_items(self, name: str, table: pd.DataFrame) -> Items:
@@ -263,7 +286,7 @@ class Hub:
             # It raises, naming row and column.
             offers.read("items", named, decider.subspace, tuple(columns), penalty)
         made = Items(table, columns)
-        self.documents.write(ITEMS, name, items.written(table))
+        self.documents.write(ITEMS, name, item_files.written(table))
         self.look(0.0)
         return made
 
@@ -278,10 +301,13 @@ class Hub:
         """Settle what is overdue by each decider's declaration; return how many by name."""
         done = dict[str, int]()
         for name in self.names():
-            declared = self.declared(name)
-            if declared is not None and declared.expire is not None:
-                overdue = self.decider(name).expire(declared.expire.after, declared.expire.reward)
-                done[name] = len(overdue)
+            try:
+                declared = self.declared(name)
+                if declared is not None and declared.expire is not None:
+                    when, reward = declared.expire.after, declared.expire.reward
+                    done[name] = len(self.decider(name).expire(when, reward))
+            except (ValueError, LookupError) as error:  # of this one; the others go on
+                LOGGER.warning("what is overdue of %s is not settled: %s", name, error)
         return done
 
     def close(self) -> None:
@@ -292,3 +318,32 @@ class Hub:
 def declaration(said: Mapping[str, Any]) -> Make:
     """Return the declaration of a decider in a file."""
     return Make.model_validate_json(json.dumps(said))
+
+
+def _check_same(name: str, before: Make, wanted: Make) -> None:
+    """Raise, naming the field, if a decider was declared otherwise before."""
+    for field in ("columns", "protected", "strategy", "features", "half_life"):
+        was, now = getattr(before, field), getattr(wanted, field)
+        if _meaning(field, was) != _meaning(field, now):
+            raise Conflict(
+                f"{field} must be {was!r}, as {name!r} was declared before, got {now!r}: take "
+                "another name, or change the decider by Decider.open(store, name).change(...) in "
+                "Python"
+            )
+
+
+def _check_seed(name: str, before: Make, wanted: Make) -> None:
+    if wanted.seed not in (None, before.seed):
+        raise Conflict(
+            f"seed must be {before.seed!r}, as {name!r} was declared before, got {wanted.seed!r}: "
+            "leave it out, or take another name"
+        )
+
+
+def _meaning(field: str, value: Any) -> Any:
+    """Return what a field of a declaration says, however it is written."""
+    if field == "strategy":
+        return repr(specs.strategy(value))
+    if field == "half_life":
+        return half_life(value)
+    return sorted(value) if field == "protected" else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Value = TypeVar("Value")
+
+LABEL = "label"
+"""Under which name a row says what it is called."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +112,11 @@ class Message(Generic[Value]):
     read: Callable[[Any], Value]
     body: Any = None
 
+    @property
+    def content(self) -> bytes | None:
+        """The body as bytes; the service itself refuses numbers that are none, and says where."""
+        return None if self.body is None else json.dumps(self.body, default=_written).encode()
+
 
 def ask(
     path: str,
@@ -138,25 +147,37 @@ def ask(
 
 def rows(items: Any, ids: Iterable[str | int] | None) -> list[Any]:
     """Return what is on offer as labels, or as rows by name."""
-    if isinstance(items, np.ndarray) or not (is_table(items) or isinstance(items, Sequence)):
+    table, listed = is_table(items), isinstance(items, Sequence)
+    if isinstance(items, np.ndarray | str | bytes) or not (table or listed):
         raise TypeError(
             "items must be labels of the catalogue, a filter, or rows with names (a table or "
             f"dicts), got a {type(items).__name__}: over HTTP features have names"
         )
-    if not is_table(items):
-        listed = list(items)
-        if ids is None:
-            return listed
-        return [{**row, "label": label} for row, label in zip(listed, ids, strict=True)]
-    frame = items.to_pandas() if hasattr(items, "to_pandas") else items
-    named = frame.columns.map(str)
-    if not named.is_unique:
-        raise ValueError(f"items must have distinct columns, got {short(list(named))}")
-    made = [dict(zip(named, row, strict=True)) for row in frame.astype(object).to_numpy().tolist()]
-    labels = ids if ids is not None else frame.index if _telling(frame.index) else None
-    if labels is None:
-        return made
-    return [{**row, "label": plain} for row, plain in zip(made, _plain(labels), strict=True)]
+    labels: Any = ids
+    if table:
+        frame = items.to_pandas() if hasattr(items, "to_pandas") else items
+        named = frame.columns.map(str)
+        if not named.is_unique:
+            raise ValueError(f"items must have distinct columns, got {short(list(named))}")
+        found = frame.astype(object).to_numpy().tolist()
+        made: list[Any] = [dict(zip(named, row, strict=True)) for row in found]
+        if ids is None and LABEL not in named and _telling(frame.index):
+            labels = frame.index
+    else:
+        made = list(items)
+    return made if labels is None else _labelled(made, _plain(labels))
+
+
+def _labelled(rows: list[Any], labels: list[Any]) -> list[Any]:
+    """Return rows with what they are called."""
+    if len(labels) != len(rows):
+        raise ValueError(f"ids must have {len(rows)} entries, one for each item, got {len(labels)}")
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping) or LABEL in row:
+            raise TypeError(
+                f"ids must come with rows that have no {LABEL!r} yet, got {short(row)} in row {i}"
+            )
+    return [{**row, LABEL: label} for row, label in zip(rows, labels, strict=True)]
 
 
 def _telling(index: Any) -> bool:
@@ -193,9 +214,10 @@ def explain(path: str, id: Named) -> Message[Explanation]:
     return Message("GET", f"{path}/decisions/{quote(_id(id), safe='')}", _explanation)
 
 
-def audit(path: str) -> Message[RemoteAudit]:
+def audit(path: str, by: str | None) -> Message[RemoteAudit]:
     """Ask for the audit."""
-    return Message("GET", f"{path}/audit", _audit)
+    query = "" if by is None else f"?by={quote(by, safe='')}"
+    return Message("GET", f"{path}/audit{query}", _audit)
 
 
 def log(path: str) -> Message[pd.DataFrame]:
@@ -205,7 +227,9 @@ def log(path: str) -> Message[pd.DataFrame]:
 
 def raised(status: int, said: Any) -> Exception:
     """Return the error that a problem stands for, of the kind that a decider raises."""
-    detail = said.get("detail", f"status {status}") if isinstance(said, dict) else f"{status}"
+    detail = f"it was answered with the status {status}, and no reason"
+    if isinstance(said, dict):
+        detail = said.get("detail", detail)
     kind = said.get("kind") if isinstance(said, dict) else None
     if status in (401, 403):
         return PermissionError(detail)
@@ -215,6 +239,15 @@ def raised(status: int, said: Any) -> Exception:
         return RuntimeError(detail)
     kinds = {"Conflict": Conflict, "KeyError": Unknown, "TypeError": TypeError}
     return kinds.get(str(kind), ValueError)(detail)
+
+
+def _written(value: Any) -> Any:
+    """Return a value that JSON does not know as one that it does."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    raise TypeError(f"items and context must hold numbers and texts, got {short(value)}")
 
 
 def _id(id: Any) -> Any:

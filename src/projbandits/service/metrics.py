@@ -10,6 +10,20 @@ from collections.abc import Iterable, Mapping
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Where the latency histogram is cut, in seconds."""
 
+HELP = {
+    "requests_total": "Requests that were answered, by status.",
+    "decisions_total": "Decisions that this process made.",
+    "outcomes_total": "Outcomes that this process took.",
+    "flushes_total": "Transactions that this process made durable.",
+    "request_seconds": "How long requests took.",
+    "requests_in_flight": "Requests that are being worked on.",
+    "pending": "Decisions in the ledger without an outcome.",
+    "oldest_pending_seconds": "For how long the oldest of them has been waiting.",
+    "ledger_decisions": "Decisions in the ledger, whoever made them.",
+    "ledger_outcomes": "Outcomes in the ledger, whoever told them.",
+}
+"""What is measured, in words."""
+
 Labels = tuple[tuple[str, str], ...]
 
 
@@ -22,6 +36,7 @@ class Metrics:
     >>> metrics = Metrics()
     >>> metrics.count("decisions", 2, decider='a"b')
     >>> print(metrics.text({}), end="")
+    # HELP projbandits_decisions_total Decisions that this process made.
     # TYPE projbandits_decisions_total counter
     projbandits_decisions_total{decider="a\"b"} 2
     """
@@ -50,18 +65,29 @@ class Metrics:
             buckets[bisect_left(BOUNDS, seconds)] += 1
             self._sums[key] += seconds  # type: ignore[assignment]
 
-    def text(self, gauges: Mapping[str, Iterable[tuple[Labels, float]]]) -> str:
-        """Return everything in Prometheus' text format, with gauges that are known only now."""
+    def text(
+        self, gauges: Mapping[str, Iterable[tuple[Labels, float]]], only: str | None = None
+    ) -> str:
+        """Return everything in Prometheus' text format.
+
+        Parameters
+        ----------
+        gauges : mapping
+            Those that are known only now.
+        only : str, optional
+            Leave out what is about other deciders than this one.
+        """
         lines = list[str]()
         with self._lock:
             for name, counts in self._counts.items():
-                lines.append(f"# TYPE projbandits_{name}_total counter")
+                lines += _head(f"{name}_total", "counter")
                 lines += [
                     f"projbandits_{name}_total{_written(labels)} {value}"
                     for labels, value in counts.items()
+                    if only in (None, dict(labels).get("decider", only))
                 ]
             if self._buckets:
-                lines.append("# TYPE projbandits_request_seconds histogram")
+                lines += _head("request_seconds", "histogram")
             for labels, buckets in self._buckets.items():
                 total = 0
                 for bound, value in zip((*map(str, BOUNDS), "+Inf"), buckets, strict=True):
@@ -72,9 +98,14 @@ class Metrics:
                 lines.append(f"projbandits_request_seconds_sum{at} {self._sums[labels]:.6f}")
                 lines.append(f"projbandits_request_seconds_count{at} {total}")
         for name, values in gauges.items():
-            lines.append(f"# TYPE projbandits_{name} gauge")
-            lines += [f"projbandits_{name}{_written(labels)} {value:g}" for labels, value in values]
+            lines += _head(name, "gauge")
+            lines += [f"projbandits_{name}{_written(labels)} {value}" for labels, value in values]
         return "".join(f"{line}\n" for line in lines)
+
+
+def _head(name: str, kind: str) -> list[str]:
+    said = [f"# TYPE projbandits_{name} {kind}"]
+    return [f"# HELP projbandits_{name} {HELP[name]}", *said] if name in HELP else said
 
 
 def _written(labels: Labels) -> str:

@@ -43,6 +43,15 @@ class Bin:
 
 
 @dataclass
+class Recent:
+    """One of the last decisions, and what became of it."""
+
+    decided: Decided
+    reward: float | None = None
+    state: str = "pending"
+
+
+@dataclass
 class Overview:
     """The numbers of one ledger.
 
@@ -57,9 +66,10 @@ class Overview:
     decisions: int = 0
     outcomes: int = 0
     expired: int = 0
-    withdrawn: set[str] = field(default_factory=set)
+    revised: int = 0
+    withdrawn: dict[str, str] = field(default_factory=dict)
     pending: dict[str, float] = field(default_factory=dict)
-    recent: deque[Decided] = field(default_factory=lambda: deque(maxlen=RECENT_DECISIONS))
+    recent: dict[str, Recent] = field(default_factory=dict)
     positions: deque[int] = field(default_factory=lambda: deque(maxlen=200))
     chosen: Counter[str] = field(default_factory=Counter)
     start: float = math.nan
@@ -79,7 +89,17 @@ class Overview:
                     self.position = entry.position
             return self.position > before
 
-    def oldest(self) -> float:
+    def gauges(self) -> dict[str, float]:
+        """Return what is measured of it."""
+        with self._lock:
+            return {
+                "pending": len(self.pending),
+                "oldest_pending_seconds": self._oldest(),
+                "ledger_decisions": self.decisions,
+                "ledger_outcomes": self.outcomes,
+            }
+
+    def _oldest(self) -> float:
         """Return for how many seconds the oldest pending decision has been waiting."""
         first = next(iter(self.pending.values()), None)
         return 0.0 if first is None else max(time.time() - first, 0.0)
@@ -93,9 +113,11 @@ class Overview:
                 "outcomes": self.outcomes,
                 "pending": len(self.pending),
                 "expired": self.expired,
-                "withdrawn": len(self.withdrawn),
-                "oldest": self.oldest(),
+                "withdrawn": sum(why != EXPIRED for why in self.withdrawn.values()),
+                "revised": self.revised,
+                "oldest": self._oldest(),
                 "chosen": self.chosen.most_common(12),
+                "distinct": len(self.chosen),
                 "start": None if math.isnan(self.start) else self.start,
                 "width": self.width,
                 "bins": [
@@ -108,25 +130,29 @@ class Overview:
                     ]
                     for b in self.bins
                 ],
-                "recent": [
-                    {
-                        "id": each.id,
-                        "label": self._called(each),
-                        "index": each.index,
-                        "propensity": None if math.isnan(each.propensity) else each.propensity,
-                        "estimate": each.estimate,
-                        "asked": each.time,
-                        "pending": each.id in self.pending,
-                    }
-                    for each in reversed(self.recent)
-                ],
+                "recent": [self._said(each) for each in reversed(self.recent.values())],
             }
+
+    def _said(self, recent: Recent) -> dict[str, Any]:
+        made = recent.decided
+        return {
+            "id": made.id,
+            "label": self._called(made),
+            "index": made.index,
+            "propensity": None if math.isnan(made.propensity) else made.propensity,
+            "estimate": made.estimate,
+            "asked": made.time,
+            "state": recent.state,
+            "reward": recent.reward,
+        }
 
     def _take(self, event: Event) -> None:
         if isinstance(event, Decided):
             self.decisions += 1
             self.pending[event.id] = event.time
-            self.recent.append(event)
+            self.recent[event.id] = Recent(event)
+            if len(self.recent) > RECENT_DECISIONS:
+                del self.recent[next(iter(self.recent))]
             self.chosen[self._called(event)] += 1
             span = self._bin(event.time)
             span.decisions += 1
@@ -139,15 +165,25 @@ class Overview:
             span.rewards += event.reward
             self.expired += event.why == EXPIRED
             span.expired += event.why == EXPIRED
+            self._became(event.id, event.why or "told", event.reward)
         elif isinstance(event, Amended):
-            self.outcomes += event.id in self.withdrawn
-            self.withdrawn.discard(event.id)
+            self.outcomes += self.withdrawn.pop(event.id, None) is not None
+            self.revised += 1
+            self._became(event.id, "amended", event.reward)
         elif isinstance(event, Withdrawn):
             # An outcome that had been told no longer counts.
-            self.outcomes -= self.pending.pop(event.id, None) is None
-            self.withdrawn.add(event.id)
+            told = self.pending.pop(event.id, None) is None
+            self.outcomes -= told
+            self.revised += told
+            self.withdrawn[event.id] = event.why
             self.expired += event.why == EXPIRED
             self._bin(event.time).expired += event.why == EXPIRED
+            self._became(event.id, event.why, None)
+
+    def _became(self, id: str, state: str, reward: float | None) -> None:
+        recent = self.recent.get(id)
+        if recent is not None:
+            recent.state, recent.reward = state, reward
 
     def _called(self, event: Decided) -> str:
         return f"arm {event.index}" if event.label is None else str(read_label(event.label))

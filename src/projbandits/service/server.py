@@ -32,7 +32,17 @@ COOKIE = "projbandits"
 EXPIRING = 10.0
 """How many seconds pass between two looks for decisions that are overdue."""
 
+NOBODY = "nobody"
+"""Whose requests those with tokens are that are not known."""
+
 HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
+REPORT = {
+    **HEADERS,
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+}
+"""What goes with a report, which has its style and pictures in it, and no script."""
+
 SAFE = ("GET", "HEAD")
 
 
@@ -52,7 +62,8 @@ class Server:
         self.metrics = Metrics()
         self.stopping = asyncio.Event()
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="projbandits")
-        self._slow = ThreadPoolExecutor(2, thread_name_prefix="projbandits-slow")
+        self.slow = ThreadPoolExecutor(2, thread_name_prefix="projbandits-slow")
+        self._door = ThreadPoolExecutor(1, thread_name_prefix="projbandits-door")
         self._overviews: dict[str, Overview] = {}
         self._in_flight: Counter[str] = Counter()
         self._flying = 0
@@ -73,7 +84,7 @@ class Server:
     def noted(self, route: Route, began: float, status: int) -> None:
         """Take note of a request that was answered."""
         took = time.perf_counter() - began
-        self.metrics.took(took, method=route.method, path=route.path)
+        self.metrics.took(took, method=route.method, path=route.path.replace(":path}", "}"))
         self.metrics.count("requests", status=str(status))
 
     def counted(self, call: Call) -> None:
@@ -88,7 +99,11 @@ class Server:
         body = b""
         if route.method not in SAFE:
             most = self.limits.catalogue if with_items else self.limits.body
-            body = await self.body(request, most)
+            left = self.entered(token.id)  # what has come of a body takes memory
+            try:
+                body = await self.body(request, most)
+            finally:
+                left()
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         call = Call(
             self.hub, self.limits, request.path_params, request.query_params, kind, body,
@@ -98,7 +113,8 @@ class Server:
         if call.counted:
             self.counted(call)
         if isinstance(answer, Answer):
-            return Response(answer.content(), answer.status, HEADERS, answer.media)
+            headers = REPORT if answer.media == "text/html" else HEADERS
+            return Response(answer.content(), answer.status, headers, answer.media)
         stream, media = answer
         return StreamingResponse(stream, 200, HEADERS, media)
 
@@ -116,7 +132,7 @@ class Server:
         text = cookie if by_cookie else said[7:] if said[:7].lower() == "bearer " else None
         token = self.hub.known_token(text)
         if token is None and text:
-            token = await self.run(partial(self.hub.token, text), "")
+            token = await self.looked_up(text)
         if token is None:
             raise Refused(
                 401,
@@ -134,11 +150,21 @@ class Server:
             )
         return token
 
-    async def run(self, work: Callable[[], Done], who: str, *, slow: bool = False) -> Done:
+    async def looked_up(self, text: str) -> Token | None:
+        """Return what a token allows that is not at hand.
+
+        All who send such tokens share a limit, a thread, and a look at the store.
+        """
+        find = partial(self.hub.token, text, time.monotonic())
+        return await self.guarded(find, pool=self._door, who=NOBODY)
+
+    async def run(
+        self, work: Callable[[], Done], who: str, pool: ThreadPoolExecutor | None = None
+    ) -> Done:
         """Have work done by a thread, unless too much is under way."""
         left = self.entered(who)
         loop = asyncio.get_running_loop()
-        future = loop.run_in_executor(self._slow if slow else self._pool, work)
+        future = loop.run_in_executor(pool or self._pool, work)
         future.add_done_callback(lambda _: left())
         done, _ = await asyncio.wait([future], timeout=self.limits.seconds)
         if not done:
@@ -170,10 +196,12 @@ class Server:
             retry=1,
         )
 
-    async def guarded(self, work: Callable[[], Done], *, slow: bool = False) -> Done:
+    async def guarded(
+        self, work: Callable[[], Done], pool: ThreadPoolExecutor | None = None, who: str = ""
+    ) -> Done:
         """Have work done by a thread; what the library raises is a refusal."""
         try:
-            return await self.run(work, "", slow=slow)
+            return await self.run(work, who, pool)
         except EXPECTED_ERRORS as error:
             raise refused(error) or error from error
 
@@ -209,8 +237,8 @@ class Server:
         """Return what is served, or raise if the store cannot be used."""
         return {"status": "ready", "deciders": len(self.hub.names())}
 
-    def measured(self) -> str:
-        """Return the metrics."""
+    def measured(self, only: str | None = None) -> str:
+        """Return the metrics, of one decider only if a token is for that one."""
         gauges: dict[str, list[tuple[Labels, float]]] = {
             "pending": [],
             "oldest_pending_seconds": [],
@@ -218,24 +246,28 @@ class Server:
             "ledger_outcomes": [],
         }
         for name in self.hub.names():
+            if only not in (None, name):
+                continue
             seen, labels = self.overview(name), (("decider", name),)
-            gauges["pending"].append((labels, len(seen.pending)))
-            gauges["oldest_pending_seconds"].append((labels, seen.oldest()))
-            gauges["ledger_decisions"].append((labels, seen.decisions))
-            gauges["ledger_outcomes"].append((labels, seen.outcomes))
+            for what, value in seen.gauges().items():
+                gauges[what].append((labels, value))
         self.metrics.reach("flushes", self.hub.store.flushes)
         gauges["requests_in_flight"] = [((), self._flying)]
-        return self.metrics.text(gauges)
+        return self.metrics.text(gauges, only)
 
     async def tick(self) -> None:
         """Notice what other processes changed, and settle what is overdue, until stopped."""
         loop, settled = asyncio.get_running_loop(), 0.0
+        settling: asyncio.Future[Any] | None = None
         while not self.stopping.is_set():
-            with suppress(OSError, ValueError):  # a store that is away; requests say so
-                await loop.run_in_executor(self._slow, self.hub.look)
-                if time.monotonic() - settled > EXPIRING:
-                    settled = time.monotonic()
-                    await loop.run_in_executor(self._slow, self.hub.expire)
+            # A store that is away raises here too; requests say so.
+            with suppress(*EXPECTED_ERRORS):
+                await loop.run_in_executor(self._pool, self.hub.look)
+            if time.monotonic() - settled > EXPIRING and (settling is None or settling.done()):
+                settled = time.monotonic()
+                # It may take long, and revoked tokens must be noticed meanwhile.
+                settling = loop.run_in_executor(self.slow, self.hub.expire)
+                settling.add_done_callback(_forgotten)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.stopping.wait(), 1.0)
 
@@ -244,7 +276,8 @@ class Server:
         for close in self.closing:
             close()
         self._pool.shutdown()
-        self._slow.shutdown()
+        self.slow.shutdown()
+        self._door.shutdown()
         self.hub.close()
 
 

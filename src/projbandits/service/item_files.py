@@ -1,0 +1,225 @@
+"""A catalogue as it is sent, in one of four formats, and as it is stored."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from projbandits._checks import short
+from projbandits.accounts.footer import declared
+from projbandits.service.refusals import Refused
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+LABEL = "label"
+LONGEST_LABEL = 200
+"""How many characters a label may have."""
+
+FORMATS = {
+    "application/json": "json",
+    "application/x-www-form-urlencoded": "json",  # as curl says if it is not told
+    "text/csv": "csv",
+    "application/vnd.apache.parquet": "parquet",
+    "application/x-parquet": "parquet",
+    "application/vnd.apache.arrow.stream": "arrow",
+    "application/vnd.apache.arrow.file": "arrow",
+}
+"""How a catalogue may be written, by its media type."""
+
+HALF_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
+"""How half of a character may be written in JSON, or all of a rare one."""
+
+
+def read(kind: str, body: bytes, label: str, most: int) -> pd.DataFrame:
+    """Return a catalogue as a table whose index is the label.
+
+    Parameters
+    ----------
+    kind : str
+        One of the values of `FORMATS`.
+    body : bytes
+        What was sent.
+    label : str
+        Which column says what an item is called.
+    most : int
+        How many rows it may have.
+    """
+    import pyarrow as pa
+
+    try:
+        table = {"json": _json, "csv": _csv, "parquet": _parquet, "arrow": _arrow}[kind](
+            body, label, most
+        )
+    except (pa.ArrowException, OSError, LookupError, ArithmeticError) as error:
+        raise ValueError(f"items cannot be read as {kind}: {error}") from error
+    if len(table) > most:
+        raise _too_many(len(table), most)
+    return _labelled(table, label)
+
+
+def written(table: pd.DataFrame) -> bytes:
+    """Return a catalogue as it is stored: a Parquet file."""
+    import pyarrow as pa
+
+    sink = io.BytesIO()
+    try:
+        table.to_parquet(sink)
+    except pa.ArrowException as error:
+        raise ValueError(f"items must have one type of value per column: {error}") from error
+    return sink.getvalue()
+
+
+def stored(body: bytes) -> pd.DataFrame:
+    """Return a catalogue that `written` wrote."""
+    import pandas as pd
+
+    return pd.read_parquet(io.BytesIO(body))
+
+
+def label_of(value: Any, where: str) -> str | int:
+    """Return what an item is called, checked; `where` says in which row."""
+    text = value if isinstance(value, str) else str(value) if type(value) is int else ""
+    if not 0 < len(text) <= LONGEST_LABEL or "\0" in text:
+        raise ValueError(
+            f"items must have labels of 1 to {LONGEST_LABEL} characters, got {short(value)} in "
+            f"{where}"
+        )
+    return value  # type: ignore[no-any-return]
+
+
+def distinct(labels: list[Any]) -> None:
+    """Raise if two items are called the same."""
+    seen = dict[Any, int]()
+    for i, label in enumerate(labels):
+        if seen.setdefault(label, i) != i:
+            raise ValueError(
+                f"items must have distinct labels, got {short(label)} in rows {seen[label]} and {i}"
+            )
+
+
+def _json(body: bytes, label: str, most: int) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        said = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"the body must be JSON: {error}") from error
+    rows = said.get("items") if isinstance(said, dict) else said
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(
+            f'items must be a list of objects, or {{"items": [...]}}, got {short(said)}'
+        )
+    if len(rows) > most:
+        raise _too_many(len(rows), most)
+    halves = HALF_CHARACTER.search(body) is not None
+    for i, row in enumerate(rows):
+        for name, value in row.items():
+            if isinstance(value, list | dict) and not _numbers(value):
+                raise ValueError(
+                    f"items must hold numbers, texts or lists of numbers, got {short(value)} in "
+                    f"row {i}, column {short(name)}"
+                )
+            if type(value) is int and not -(2**63) <= value < 2**63:
+                raise ValueError(
+                    "items must hold whole numbers of 64 bits at most, got "
+                    f"{short(value)} in row {i}, column {short(name)}"
+                )
+            if halves and not (_whole(name) and _whole(value)):
+                raise ValueError(
+                    f"items must hold texts of whole characters, got {short(value)} in row {i}, "
+                    f"column {short(name)}"
+                )
+    return pd.DataFrame(rows)
+
+
+def _numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, int | float) for each in value)
+
+
+def _whole(value: Any) -> bool:
+    """Tell whether a value is no text with half of a character."""
+    return not isinstance(value, str) or not any("\ud800" <= each <= "\udfff" for each in value)
+
+
+def _csv(body: bytes, label: str, most: int) -> pd.DataFrame:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    texts = {label: pa.string()}
+    while True:
+        options = csv.ConvertOptions(column_types=texts, strings_can_be_null=False)
+        table = csv.read_csv(io.BytesIO(body), convert_options=options)
+        times = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
+        if not times:
+            return _frame(table)
+        texts |= dict.fromkeys(times, pa.string())  # as they are written there
+
+
+def _parquet(body: bytes, label: str, most: int) -> pd.DataFrame:
+    from pyarrow import parquet as pq
+
+    try:
+        rows, values, size = declared(io.BytesIO(body))
+    except ValueError as error:
+        raise ValueError(f"items cannot be read as parquet: {error}") from error
+    if rows > most:
+        raise _too_many(rows, most)
+    if max(size, 8 * values) > 2**31:
+        raise Refused(413, f"items must take at most 2 GiB in memory, these take {size:,} bytes")
+    return _frame(pq.read_table(io.BytesIO(body)))
+
+
+def _arrow(body: bytes, label: str, most: int) -> pd.DataFrame:
+    import pyarrow as pa
+
+    opened = pa.ipc.open_file if body[:6] == b"ARROW1" else pa.ipc.open_stream
+    return _frame(opened(pa.BufferReader(body)).read_all())
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    """Return a table of numbers and texts; JSON has no times, so filters find them as texts."""
+    import pyarrow as pa
+
+    for i, field in enumerate(table.schema):
+        kind, where = field.type, f"column {short(field.name)}"
+        if pa.types.is_temporal(kind):
+            table = table.set_column(i, field.name, table.column(i).cast(pa.string()))
+        elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            raise ValueError(f"items must hold texts in UTF-8, got other bytes in {where}")
+        elif pa.types.is_struct(kind) or pa.types.is_map(kind):
+            raise ValueError(f"items must hold numbers, texts or lists of numbers, not {where}")
+    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+    return frame
+
+
+def _too_many(rows: int, most: int) -> Refused:
+    return Refused(413, f"items must have at most {most:,} rows, got {rows:,}")
+
+
+def _labelled(table: pd.DataFrame, label: str) -> pd.DataFrame:
+    """Return a table with its labels, checked, as the index."""
+    import pandas as pd
+
+    named = [str(column) for column in table.columns]
+    if len(set(named)) < len(named):
+        raise ValueError(f"items must have distinct columns, got {short(named, 200)}")
+    table.columns = named
+    if not len(table):
+        raise ValueError("items must have at least one row, got none")
+    if label not in named:
+        raise ValueError(
+            f"items must have a column {label!r} that says what each is called, got "
+            f"{short(named, 200)}: name yours in the query, as ?label={short(named[0])[1:-1]}"
+        )
+    labels = [
+        str(label_of(value, f"row {i}, column {label!r}"))
+        for i, value in enumerate(table[label].tolist())
+    ]
+    distinct(labels)
+    table = table.drop(columns=label)
+    table.index = pd.Index(labels, name=LABEL, dtype=object)
+    return table
