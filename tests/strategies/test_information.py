@@ -110,3 +110,38 @@ def test_the_probabilities_of_all_arms_are_those_of_the_choices(strategy: Any) -
         mixed += (chances > 0).sum() == 2
         state = strategy.update(state, choice.arm, float(rng.normal()))
     assert mixed > 0
+
+
+@pytest.mark.parametrize("strategy", [pb.EIIDS(), pb.EIIDS(arm_effects=0.5), pb.DirectedIDS()])
+def test_arms_that_were_weighed_before_are_chosen_from_as_if_they_were_not(strategy: Any) -> None:
+    X, U = np.random.default_rng(0).normal(size=(9, 4)), pb.Subspace.coordinates([0, 1], d=4)
+    arms = pb.FiniteArms(X)
+    state, rng = strategy.init(arms, U), np.random.default_rng(1)
+    for step in range(1, 40):
+        choices = [
+            strategy.select(state, offered, np.random.default_rng(step))
+            for offered in (arms, arms, pb.FiniteArms(X))
+        ]
+        assert len({(choice.index, choice.probability) for choice in choices}) == 1
+        chances = strategy.probabilities(state, pb.FiniteArms(X))
+        assert (strategy.probabilities(state, arms) == chances).all()
+        if step % 3:
+            state = strategy.update(state, arms.arm(choices[0].index), float(rng.normal()))
+        else:
+            state = state._replace(step=step + 1)
+
+
+def test_arms_are_weighed_once_by_one_belief_unless_the_step_may_matter() -> None:
+    looked = list[int]()
+
+    class Looking(pb.EIIDS):
+        def prospect(self, state: pb.State, moments: Any) -> Prospect:
+            looked.append(state.step)
+            return super().prospect(state, moments)
+
+    arms, U = pb.FiniteArms(np.eye(3)), pb.Subspace.coordinates([0, 1], d=3)
+    strategy = Looking()
+    state = strategy.update(strategy.init(arms, U), arms.arm(1), 1.0)
+    for step in (2, 2, 3, 3):
+        strategy.select(state._replace(step=step), arms, np.random.default_rng(0))
+    assert looked == [2, 3]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable, Sequence
+from operator import is_
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,8 @@ from projbandits.arms.base import Arm, ConvexFunction, DecisionSet, independent_
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Found = TypeVar("Found")
 
 ARMS_DEPENDENT = 1e-11
 """An arm this close to the span of others, relative to the longest, counts as dependent on them."""
@@ -63,6 +66,8 @@ class FiniteArms(DecisionSet):
     >>> arms.rank
     2
     """
+
+    _found: tuple[tuple[object, ...], Any] = (), None
 
     def __init__(self, X: npt.ArrayLike | pd.DataFrame) -> None:
         vectors = real_array("X", X, ndim=2)
@@ -135,6 +140,22 @@ class FiniteArms(DecisionSet):
         if method not in self._rows:
             self._rows[method] = independent_rows(self.vectors, method, ARMS_DEPENDENT)
         return self._rows[method]
+
+    def once(self, by: tuple[object, ...], find: Callable[[], Found]) -> Found:
+        """Return what is found of these arms, again as long as it is sought by the same objects.
+
+        Examples
+        --------
+        >>> import projbandits as pb
+        >>> arms, belief = pb.FiniteArms([[1.0, 0.0], [0.0, 2.0]]), object()
+        >>> arms.once((belief,), lambda: "found"), arms.once((belief,), lambda: "sought again")
+        ('found', 'found')
+        """
+        before, found = self._found
+        if len(before) != len(by) or not all(map(is_, before, by)):
+            found = find()
+            self._found = by, found
+        return found  # type: ignore[no-any-return]
 
     @property
     def rank(self) -> int:

@@ -101,6 +101,8 @@ class EIIDS(InformationDirected):
     True
     """
 
+    timeless = True
+
     def prospect(self, state: State, moments: Moments) -> Prospect:
         """Return the gap and the information of each arm."""
         return improvement(moments)

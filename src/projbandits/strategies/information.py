@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -62,6 +62,14 @@ class Prospect(NamedTuple):
     greedy: int
     gaps: Array
     info: Array
+
+
+class Mixed(NamedTuple):
+    """The greedy arm, the other one that is played, and the probability with which it is."""
+
+    greedy: Arm
+    other: Arm
+    p: float
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -126,25 +134,33 @@ class InformationDirected(Believing):
     def prospect(self, state: State, moments: Moments) -> Prospect:
         """Return the gap and the information of each arm."""
 
-    def _weighed(self, state: State, arms: DecisionSet) -> tuple[Candidates, Prospect]:
+    timeless: ClassVar[bool] = False
+    """Whether gaps and information do not depend on the step; a subclass must say so for itself."""
+
+    def _mixed(self, state: State, arms: DecisionSet) -> Mixed:
+        """Return the two arms that it plays, on the same arms by the same belief found once."""
+        if not isinstance(arms, FiniteArms) or arms.vast:
+            return self._sought(state, arms)
+        step = None if vars(type(self)).get("timeless") else state.step
+        return arms.once((self, step, *state[1:]), lambda: self._sought(state, arms))
+
+    def _sought(self, state: State, arms: DecisionSet) -> Mixed:
         candidates = self.candidates(state, arms)
-        return candidates, self.prospect(state, self.belief(state).moments(candidates.vectors))
+        prospect = self.prospect(state, self.belief(state).moments(candidates.vectors))
+        other, p = two_actions(prospect)
+        return Mixed(candidates.arm(prospect.greedy), candidates.arm(other), p)
 
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
         """Choose between the greedy arm and the best arm to mix it with."""
-        candidates, prospect = self._weighed(state, arms)
-        other, p = two_actions(prospect)
-        if rng.random() < p:
-            return Choice(candidates.arm(other), p)
-        return Choice(candidates.arm(prospect.greedy), 1 - p)
+        greedy, other, p = self._mixed(state, arms)
+        return Choice(other, p) if rng.random() < p else Choice(greedy, 1 - p)
 
     def probabilities(self, state: State, arms: FiniteArms) -> Array:
         """Return the probability of each of finitely many arms."""
-        candidates, prospect = self._weighed(state, arms)
-        other, p = two_actions(prospect)
+        greedy, other, p = self._mixed(state, arms)
         chances = np.zeros(arms.size)
-        chances[candidates.arm(prospect.greedy).index] += 1 - p
-        chances[candidates.arm(other).index] += p
+        chances[greedy.index] += 1 - p
+        chances[other.index] += p
         return chances
 
 
