@@ -1,6 +1,8 @@
 """Results of other trials, put together."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,23 +12,26 @@ import projbandits as pb
 from tests.simulation.test_engines import Varied
 from tests.worlds import CONVEX, Recorder, run, same
 
-ONE, TWO, THREE = (run(trials=trials) for trials in (range(4), range(4, 7), range(9, 11)))
+
+@cache
+def part(first: int, end: int) -> pb.Result:
+    return run(trials=range(first, end))
 
 
 def test_parts_of_a_run_come_to_the_whole_in_any_order() -> None:
-    assert same(pb.Result.concat([ONE, TWO]), run(trials=7))
-    assert same(pb.Result.concat(iter([TWO, ONE])), run(trials=7))
-    turned = TWO.only(*reversed(TWO.strategies))
-    assert same(pb.Result.concat([ONE, turned]), run(trials=7))
-    assert same(pb.Result.concat([ONE]), ONE)
-    gap = pb.Result.concat([THREE, ONE])
+    assert same(pb.Result.concat([part(0, 4), part(4, 7)]), run(trials=7))
+    assert same(pb.Result.concat(iter([part(4, 7), part(0, 4)])), run(trials=7))
+    turned = part(4, 7).only(*reversed(part(4, 7).strategies))
+    assert same(pb.Result.concat([part(0, 4), turned]), run(trials=7))
+    assert same(pb.Result.concat([part(0, 4)]), part(0, 4))
+    gap = pb.Result.concat([part(9, 11), part(0, 4)])
     assert gap.trial_numbers.tolist() == [0, 1, 2, 3, 9, 10]
     assert gap.to_frame()["trial"].unique().tolist() == [0, 1, 2, 3, 9, 10]
     assert same(pb.Result.concat([gap, run(trials=range(4, 9))]), run(trials=11))
 
 
 def test_a_whole_that_was_put_together_is_saved_with_its_trials(tmp_path: Any) -> None:
-    gap = pb.Result.concat([ONE, THREE])
+    gap = pb.Result.concat([part(0, 4), part(9, 11)])
     gap.save(tmp_path / "gap")
     assert same(pb.Result.load(tmp_path / "gap"), gap)
 
@@ -38,38 +43,52 @@ def test_curves_without_shares_and_worlds_of_several_sizes_are_put_together() ->
         whole, once = pb.Result.concat(parts), run(problem, strategy, trials=20)
         for name in ("regret", "best_share", "found_best", "pulls"):
             assert np.array_equal(getattr(whole, name), getattr(once, name))
-    assert pb.Result.concat([ONE, replace(TWO, pulls=None)]).pulls is None
+    assert pb.Result.concat([part(0, 4), replace(part(4, 7), pulls=None)]).pulls is None
 
 
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        (run(trials=range(3, 5)), "no trial in common, results 0 and 1 both have trial 3: .*range"),
-        (ONE, "no trial in common, results 0 and 1 both have trial 0"),
-        (run(trials=range(4, 6), seed=1), "results 0 and 1 differ in seed: 0 and 1"),
-        (run(trials=range(4, 6), horizon=61), "results 0 and 1 differ in horizon: 60 and 61"),
-        (run(trials=range(4, 6), checkpoints=[60]), "results 0 and 1 differ in steps"),
-        (run(trials=range(4, 6), engine="compiled"), "results 0 and 1 differ in engines"),
-        (run(strategies=pb.UE(), trials=range(4, 6)), "results 0 and 1 differ in strategies"),
-        (run(Varied(), trials=range(4, 6)), "results 0 and 1 differ in problem: .RandomArms"),
-        (replace(TWO, identities=()), "result 1 does not say of which it is"),
         (
-            replace(TWO, identities=("other", *TWO.identities[1:])),
+            lambda: run(trials=range(3, 5)),
+            "no trial in common, results 0 and 1 both have trial 3: .*range",
+        ),
+        (lambda: part(0, 4), "no trial in common, results 0 and 1 both have trial 0"),
+        (lambda: run(trials=range(4, 6), seed=1), "results 0 and 1 differ in seed: 0 and 1"),
+        (
+            lambda: run(trials=range(4, 6), horizon=61),
+            "results 0 and 1 differ in horizon: 60 and 61",
+        ),
+        (lambda: run(trials=range(4, 6), checkpoints=[60]), "results 0 and 1 differ in steps"),
+        (lambda: run(trials=range(4, 6), engine="compiled"), "results 0 and 1 differ in engines"),
+        (
+            lambda: run(strategies=pb.UE(), trials=range(4, 6)),
+            "results 0 and 1 differ in strategies",
+        ),
+        (
+            lambda: run(Varied(), trials=range(4, 6)),
+            "results 0 and 1 differ in problem: .RandomArms",
+        ),
+        (lambda: replace(part(4, 7), identities=()), "result 1 does not say of which it is"),
+        (
+            lambda: replace(part(4, 7), identities=("other", *part(4, 7).identities[1:])),
             "results 0 and 1 differ in problem: the same label, but other numbers",
         ),
         (
-            replace(TWO, identities=(*TWO.identities[:2], "other")),
+            lambda: replace(part(4, 7), identities=(*part(4, 7).identities[:2], "other")),
             r"results 0 and 1 differ in UE\(\): the same label, but other numbers",
         ),
     ],
 )
-def test_what_is_not_of_one_simulation_is_refused_by_name(other: pb.Result, said: str) -> None:
+def test_what_is_not_of_one_simulation_is_refused_by_name(
+    other: Callable[[], pb.Result], said: str
+) -> None:
     with pytest.raises(ValueError, match=f"results must .*{said}"):
-        pb.Result.concat([ONE, other])
+        pb.Result.concat([part(0, 4), other()])
 
 
 def test_what_is_no_result_is_refused() -> None:
     with pytest.raises(ValueError, match="results must hold at least one result, got none"):
         pb.Result.concat([])
     with pytest.raises(TypeError, match="results must hold results only, got 3"):
-        pb.Result.concat([ONE, 3])  # type: ignore[list-item]
+        pb.Result.concat([part(0, 4), 3])  # type: ignore[list-item]

@@ -15,57 +15,60 @@ from projbandits._parquet import read_table, write_table
 from projbandits.simulation.request import identities
 from tests import naive
 
-RESULT = pb.simulate(
-    pb.problems.random_arms(d=3, arms=5, u=1),
-    [pb.GENTRY(alpha=a) for a in (0.1, 1.0)] + [pb.UE(alpha=0.5), pb.GENTRY(basis="first")],
-    trials=7,
-    horizon=300,
-    checkpoints=[10, 250, 300],
-    progress=False,
-)
+
+@pytest.fixture(scope="module")
+def played() -> pb.Result:
+    return pb.simulate(
+        pb.problems.random_arms(d=3, arms=5, u=1),
+        [pb.GENTRY(alpha=a) for a in (0.1, 1.0)] + [pb.UE(alpha=0.5), pb.GENTRY(basis="first")],
+        trials=7,
+        horizon=300,
+        checkpoints=[10, 250, 300],
+        progress=False,
+    )
 
 
-def test_a_curve_is_the_mean_with_its_interval() -> None:
-    curve = RESULT.curve("UE(alpha=0.5)", level=0.9)
-    values = RESULT.regret[2]
+def test_a_curve_is_the_mean_with_its_interval(played: pb.Result) -> None:
+    curve = played.curve("UE(alpha=0.5)", level=0.9)
+    values = played.regret[2]
     np.testing.assert_allclose(curve.mean, values.mean(axis=0))
     half = stats.t.ppf(0.95, df=6) * stats.sem(values, axis=0)
     np.testing.assert_allclose(curve.high - curve.mean, half)
     np.testing.assert_allclose(curve.mean - curve.low, half)
 
 
-def test_found_best_over_time_has_wilson_intervals() -> None:
-    assert RESULT.best_share is not None
-    curve = RESULT.curve("GENTRY()", "found_best")
-    hits = (RESULT.best_share[1] > 0.9).sum(axis=0)
+def test_found_best_over_time_has_wilson_intervals(played: pb.Result) -> None:
+    assert played.best_share is not None
+    curve = played.curve("GENTRY()", "found_best")
+    hits = (played.best_share[1] > 0.9).sum(axis=0)
     for i, k in enumerate(hits):
         expected = stats.binomtest(int(k), 7).proportion_ci(0.95, method="wilson")
         assert curve.mean[i] == pytest.approx(k / 7)
         assert (curve.low[i], curve.high[i]) == pytest.approx((expected.low, expected.high))
 
 
-def test_the_summary_is_of_the_last_checkpoint() -> None:
-    frame = RESULT.summary()
+def test_the_summary_is_of_the_last_checkpoint(played: pb.Result) -> None:
+    frame = played.summary()
     row: Any = frame.loc["GENTRY()"]
-    last = RESULT.regret[1, :, -1]
-    assert list(frame.index) == list(RESULT.strategies)
+    last = played.regret[1, :, -1]
+    assert list(frame.index) == list(played.strategies)
     assert row["mean"] == pytest.approx(last.mean())
     assert row["median"] == np.median(last)
     assert row["p90"] == pytest.approx(np.quantile(last, 0.9))
-    assert row["return_regret"] == pytest.approx(RESULT.return_regret[1, :, -1].mean())
-    assert RESULT.found_best is not None
-    assert row["found_best"] == pytest.approx(RESULT.found_best[1].mean())
+    assert row["return_regret"] == pytest.approx(played.return_regret[1, :, -1].mean())
+    assert played.found_best is not None
+    assert row["found_best"] == pytest.approx(played.found_best[1].mean())
     assert row["engine"] == "events"
 
 
 @pytest.mark.parametrize("baseline", [None, "UE(alpha=0.5)"])
-def test_differences_are_taken_trial_by_trial(baseline: str | None) -> None:
-    frame = RESULT.paired(baseline, level=0.9)
-    base = RESULT.strategies.index(baseline or RESULT.strategies[0])
+def test_differences_are_taken_trial_by_trial(played: pb.Result, baseline: str | None) -> None:
+    frame = played.paired(baseline, level=0.9)
+    base = played.strategies.index(baseline or played.strategies[0])
     others = [i for i in range(4) if i != base]
-    assert frame.index.tolist() == [RESULT.strategies[i] for i in others]
+    assert frame.index.tolist() == [played.strategies[i] for i in others]
     for i, row in zip(others, frame.to_numpy(), strict=True):
-        one, other = RESULT.regret[i, :, -1], RESULT.regret[base, :, -1]
+        one, other = played.regret[i, :, -1], played.regret[base, :, -1]
         assert row.tolist() == pytest.approx(naive.paired(one, other, stats.t.ppf(0.95, df=6)))
 
 
@@ -80,38 +83,38 @@ def test_a_strategy_alone_differs_from_nothing_and_one_trial_has_no_interval() -
         once.paired("CURSE()")
 
 
-def test_the_frame_is_tidy() -> None:
-    frame = RESULT.to_frame()
-    assert len(frame) == RESULT.regret.size
+def test_the_frame_is_tidy(played: pb.Result) -> None:
+    frame = played.to_frame()
+    assert len(frame) == played.regret.size
     for strategy, trial, checkpoint in [(0, 0, 0), (2, 6, 1), (3, 3, 2)]:
         row: Any = frame[
-            (frame["strategy"] == RESULT.strategies[strategy])
+            (frame["strategy"] == played.strategies[strategy])
             & (frame["trial"] == trial)
-            & (frame["step"] == RESULT.steps[checkpoint])
+            & (frame["step"] == played.steps[checkpoint])
         ].iloc[0]
-        assert row["regret"] == RESULT.regret[strategy, trial, checkpoint]
-        assert row["return_regret"] == RESULT.return_regret[strategy, trial, checkpoint]
+        assert row["regret"] == played.regret[strategy, trial, checkpoint]
+        assert row["return_regret"] == played.return_regret[strategy, trial, checkpoint]
 
 
-def test_regret_against_a_parameter_groups_by_family() -> None:
-    frame = RESULT.against("alpha")
+def test_regret_against_a_parameter_groups_by_family(played: pb.Result) -> None:
+    frame = played.against("alpha")
     assert frame["family"].tolist() == ["GENTRY", "GENTRY", "UE", "GENTRY(basis='first')"]
     assert frame["alpha"].tolist() == [0.1, 1.0, 0.5, 1.0]
-    assert frame["mean"].iloc[2] == pytest.approx(RESULT.regret[2, :, -1].mean())
+    assert frame["mean"].iloc[2] == pytest.approx(played.regret[2, :, -1].mean())
 
 
-def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
+def test_what_is_saved_is_what_is_loaded(played: pb.Result, tmp_path: Path) -> None:
     path = tmp_path / "result.parquet"
-    RESULT.save(path)
+    played.save(path)
     loaded = pb.Result.load(path)
     for name in ("steps", "regret", "return_regret", "best_share", "found_best", "pulls"):
-        one, other = getattr(RESULT, name), getattr(loaded, name)
+        one, other = getattr(played, name), getattr(loaded, name)
         assert one.dtype == other.dtype
         assert (one == other).all()
     for name in ("strategies", "engines", "problem", "horizon", "seed", "parameters"):
-        assert getattr(RESULT, name) == getattr(loaded, name)
+        assert getattr(played, name) == getattr(loaded, name)
     assert [p.name for p in tmp_path.iterdir()] == ["result.parquet"]
-    assert loaded.against("alpha").equals(RESULT.against("alpha"))
+    assert loaded.against("alpha").equals(played.against("alpha"))
 
 
 def test_results_of_infinite_sets_are_saved_too(tmp_path: Path) -> None:
@@ -158,9 +161,9 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
         pb.Result.load(tmp_path / "nowhere")
 
 
-def without_checksum(path: Path, **changes: Any) -> None:
+def without_checksum(result: pb.Result, path: Path, **changes: Any) -> None:
     """Write a result as the first format did, with changes to what it says of itself."""
-    RESULT.save(path)
+    result.save(path)
     table = pq.read_table(path)
     about = {**json.loads(table.schema.metadata[b"projbandits"]), "format": 1, **changes}
     del about["identities"]
@@ -168,12 +171,14 @@ def without_checksum(path: Path, **changes: Any) -> None:
     pq.write_table(table.drop(["pulls"]).replace_schema_metadata(metadata), path)
 
 
-def test_results_of_the_first_format_are_read_with_a_warning(tmp_path: Path) -> None:
+def test_results_of_the_first_format_are_read_with_a_warning(
+    played: pb.Result, tmp_path: Path
+) -> None:
     path = tmp_path / "old"
-    without_checksum(path)
+    without_checksum(played, path)
     with pytest.warns(UserWarning, match=r"old' was saved without a checksum"):
         loaded = pb.Result.load(path)
-    assert np.array_equal(loaded.regret, RESULT.regret)
+    assert np.array_equal(loaded.regret, played.regret)
     assert loaded.identities == ()
     assert loaded.pulls is None
     assert loaded.only("GENTRY()").identities == ()
@@ -188,25 +193,27 @@ def test_results_of_the_first_format_are_read_with_a_warning(tmp_path: Path) -> 
         {"found_best": [[True]]},
         {"engines": None},
     ):
-        without_checksum(path, **changes)
+        without_checksum(played, path, **changes)
         with pytest.raises(ValueError, match=r"must be a saved result, .*old' .*: use a copy"):
             pb.Result.load(path)
 
 
-def test_results_of_the_second_format_are_read_and_have_no_pulls(tmp_path: Path) -> None:
+def test_results_of_the_second_format_are_read_and_have_no_pulls(
+    played: pb.Result, tmp_path: Path
+) -> None:
     path = tmp_path / "old"
-    RESULT.save(path)
+    played.save(path)
     table, about, _ = read_table(path)
     write_table(path, table.drop(["pulls"]), {**about, "format": 2})
     loaded = pb.Result.load(path)
     assert loaded.pulls is None
     assert loaded.only("GENTRY()").pulls is None
-    assert np.array_equal(loaded.regret, RESULT.regret)
+    assert np.array_equal(loaded.regret, played.regret)
 
 
-def test_pulls_that_do_not_fit_the_curves_are_refused(tmp_path: Path) -> None:
+def test_pulls_that_do_not_fit_the_curves_are_refused(played: pb.Result, tmp_path: Path) -> None:
     path = tmp_path / "crafted"
-    RESULT.save(path)
+    played.save(path)
     table, about, _ = read_table(path)
     lists = table["pulls"].to_pylist()
     assert [i for i, row in enumerate(lists) if row is not None] == list(range(2, 84, 3))
@@ -217,21 +224,21 @@ def test_pulls_that_do_not_fit_the_curves_are_refused(tmp_path: Path) -> None:
             pb.Result.load(path)
 
 
-def test_a_result_says_of_what_it_is(tmp_path: Path) -> None:
+def test_a_result_says_of_what_it_is(played: pb.Result, tmp_path: Path) -> None:
     problem = pb.problems.random_arms(d=3, arms=5, u=1)
-    assert RESULT.identities[0] != RESULT.identities[1]
-    part = RESULT.only("UE(alpha=0.5)", "GENTRY()")
+    assert played.identities[0] != played.identities[1]
+    part = played.only("UE(alpha=0.5)", "GENTRY()")
     assert part.identities == identities(problem, [pb.UE(alpha=0.5), pb.GENTRY()])
     part.save(tmp_path / "part")
     assert pb.Result.load(tmp_path / "part").identities == part.identities
 
 
-def test_bad_questions_are_named() -> None:
+def test_bad_questions_are_named(played: pb.Result) -> None:
     with pytest.raises(ValueError, match=r"strategy must be one of .*did you mean 'GENTRY\(\)'"):
-        RESULT.curve("GENTRY")
+        played.curve("GENTRY")
     with pytest.raises(ValueError, match="metric must be one of"):
-        RESULT.curve("GENTRY()", "reward")
+        played.curve("GENTRY()", "reward")
     with pytest.raises(ValueError, match=r"level must lie strictly between 0 and 1, got 95\.0"):
-        RESULT.curve("GENTRY()", level=95)
+        played.curve("GENTRY()", level=95)
     with pytest.raises(ValueError, match=r"got 'beta': they have \['alpha', 'arm_effects'"):
-        RESULT.against("beta")
+        played.against("beta")

@@ -9,44 +9,47 @@ import pytest
 import projbandits as pb
 from projbandits import plots
 
-RESULT = pb.simulate(
-    pb.problems.random_arms(d=3, arms=5, u=1),
-    [pb.GENTRY(alpha=a) for a in (0.1, 1.0, 10.0)] + [pb.UE()],
-    trials=5,
-    horizon=50,
-    progress=False,
-)
+
+@pytest.fixture(scope="module")
+def played() -> pb.Result:
+    return pb.simulate(
+        pb.problems.random_arms(d=3, arms=5, u=1),
+        [pb.GENTRY(alpha=a) for a in (0.1, 1.0, 10.0)] + [pb.UE()],
+        trials=5,
+        horizon=50,
+        progress=False,
+    )
 
 
-def test_regret_curves_are_the_means_with_bands() -> None:
-    ax = RESULT.plot()
+def test_regret_curves_are_the_means_with_bands(played: pb.Result) -> None:
+    ax = played.plot()
     assert [line.get_label() for line in ax.lines] == [
         "GENTRY(alpha=0.1)",
         "GENTRY",
         "GENTRY(alpha=10.0)",
         "UE",
     ]
-    for line, label in zip(ax.lines, RESULT.strategies, strict=True):
-        np.testing.assert_allclose(line.get_ydata(), RESULT.curve(label).mean)
-        np.testing.assert_allclose(line.get_xdata(), RESULT.steps)
+    for line, label in zip(ax.lines, played.strategies, strict=True):
+        np.testing.assert_allclose(line.get_ydata(), played.curve(label).mean)
+        np.testing.assert_allclose(line.get_xdata(), played.steps)
     assert len(ax.collections) == 4
     assert ax.get_xlabel() == "step (5 trials; bands: 95% intervals)"
     assert ax.get_ylabel() == "mean projection regret"
     assert ax.get_legend() is not None
 
 
-def test_return_regret_and_logarithmic_axes() -> None:
-    ax = plots.regret(RESULT, metric="return_regret", log=True)
+def test_return_regret_and_logarithmic_axes(played: pb.Result) -> None:
+    ax = plots.regret(played, metric="return_regret", log=True)
     assert ax.get_ylabel() == "mean return regret"
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     assert ax.get_xlim() == (1, 50)
 
 
-def test_found_best_is_a_share_of_trials() -> None:
-    ax = plots.found_best(RESULT)
+def test_found_best_is_a_share_of_trials(played: pb.Result) -> None:
+    ax = plots.found_best(played)
     assert ax.get_ylim() == (0, 1)
     drawn = np.asarray(ax.lines[0].get_ydata(), dtype=np.float64)
-    assert drawn.tolist() == [RESULT.curve(RESULT.strategies[0], "found_best").mean[-1]]
+    assert drawn.tolist() == [played.curve(played.strategies[0], "found_best").mean[-1]]
 
 
 def test_found_best_begins_where_the_window_is_full() -> None:
@@ -57,21 +60,21 @@ def test_found_best_begins_where_the_window_is_full() -> None:
     assert x[0] == result.steps[result.steps >= 200][0]
 
 
-def test_regret_against_alpha_has_a_line_for_each_family() -> None:
-    ax = plots.against(RESULT, "alpha")
+def test_regret_against_alpha_has_a_line_for_each_family(played: pb.Result) -> None:
+    ax = plots.against(played, "alpha")
     _, labels = ax.get_legend_handles_labels()
     assert labels == ["GENTRY", "UE"]
     assert ax.get_xscale() == "log"
     assert ax.get_ylabel() == "mean projection regret at step 50"
 
 
-def test_given_axes_are_drawn_on() -> None:
+def test_given_axes_are_drawn_on(played: pb.Result) -> None:
     _, ax = plt.subplots()
-    assert plots.regret(RESULT, ax) is ax
+    assert plots.regret(played, ax) is ax
 
 
-def test_text_is_legible_at_one_column_width(tmp_path: Path) -> None:
-    ax = plots.regret(RESULT)
+def test_text_is_legible_at_one_column_width(played: pb.Result, tmp_path: Path) -> None:
+    ax = plots.regret(played)
     figure = plt.gcf()
     assert figure.get_size_inches()[0] == plots.COLUMN_WIDTH
     legend = ax.get_legend()
@@ -82,14 +85,14 @@ def test_text_is_legible_at_one_column_width(tmp_path: Path) -> None:
     assert (tmp_path / "one.png").stat().st_size > 10_000
 
 
-def test_a_pair_of_panels_for_finite_arms_and_one_for_others() -> None:
-    assert len(plots.figure_pair(RESULT, title="both").axes) == 2
+def test_a_pair_of_panels_for_finite_arms_and_one_for_others(played: pb.Result) -> None:
+    assert len(plots.figure_pair(played, title="both").axes) == 2
     infinite = pb.simulate(
         pb.problems.entropy_ball(d=2, u=1), pb.GENTRY(), trials=2, horizon=5, progress=False
     )
     assert len(plots.figure_pair(infinite).axes) == 1
 
 
-def test_an_unknown_metric_is_named() -> None:
+def test_an_unknown_metric_is_named(played: pb.Result) -> None:
     with pytest.raises(ValueError, match="metric must be one of 'regret', 'return_regret'"):
-        plots.regret(RESULT, metric="reward")
+        plots.regret(played, metric="reward")
