@@ -71,9 +71,10 @@ def test_outcomes_may_come_in_any_order_and_from_anywhere(
     store: tuple[str, Server | None],
 ) -> None:
     kind, server = store
-    found = disorder.disorder(kind, 40, random.Random(0), server)
+    found = disorder.disorder(kind, 100, random.Random(0), server)
     assert_fine(found)
-    assert min(found["again"], found["amend"], found["withdraw"], found["expired"]) > 0
+    assert found["beliefs right"] == 8
+    assert min(found[what] for what in ("amend", "withdraw", "expire", "change", "crash")) > 0
 
 
 def test_a_full_disk_is_named_and_nothing_is_half_done() -> None:

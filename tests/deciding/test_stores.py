@@ -78,6 +78,8 @@ def test_bad_stores_and_names_are_named(monkeypatch: pytest.MonkeyPatch) -> None
         pb.Decider.open(store, "films")
     with pytest.raises(ValueError, match="name must say what the decider is called"):
         pb.Decider(subspace=U3, store=store)
+    with pytest.raises(ValueError, match="name must have at most 200 characters"):
+        pb.Decider(subspace=U3, store=store, name="x" * 201)
     with pytest.raises(ValueError, match=r"name must come with store=\.\.\., got 'films' alone"):
         pb.Decider(subspace=U3, name="films")
     for bad in (3, "films.db"):

@@ -25,7 +25,7 @@ FAULTS: dict[str, Callable[[str, int, random.Random], Outcomes]] = {
 TRIES = {
     "cuts": 50,
     "damage": 1000,
-    "disorder": 500,
+    "disorder": 2000,
     "full": 20,
     "read-only": 1,
     "requests": 3000,

@@ -1,77 +1,246 @@
-"""Outcomes in any order, twice, too early, amended, withdrawn, expired, from other processes."""
+"""Whatever may happen to a decider, in any order, through several openings of its ledger."""
 
+import math
+import os
+import pickle
 import random
+import signal
+import warnings
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 import projbandits as pb
-from projbandits.ledger.protocol import Conflict, Unknown
+from projbandits.deciding import recorded
+from projbandits.deciding.stores import open_store
+from projbandits.decisions.readings import Reader
+from projbandits.ledger.fold import advanced, snapshot
+from projbandits.ledger.protocol import Conflict, Store, Unknown
+from projbandits.ledger.sql import SqlStore
 from tests.databases import Server
 from tests.faults.kills import place
+from tests.faults.twin import Twin
 from tests.faults.verdicts import Outcomes, promises
-from tests.faults.workers import NAME, make, offer, outcome
+from tests.faults.workers import ITEMS, OFFERED, outcome
 
-HANDLES = 3
+OPENINGS, LENGTH = 3, 50
+D = ITEMS.shape[1]
+STRATEGIES: list[pb.LinearStrategy] = [
+    pb.GENTRY(), pb.REGRET(), pb.EIIDS(), pb.GENTRY(ridge=3.0), pb.EIIDS(arm_effects=1.0)
+]  # fmt: skip
+SUBSPACES = [
+    pb.Subspace.coordinates(range(2), d=D),
+    pb.Subspace.coordinates([3], d=D),
+    pb.Subspace.span(ITEMS[:2].T),
+]
+SNAPSHOTS = [3, 20, 1024]
+"""After how many events one is kept."""
 
 
 def disorder(store: str, tries: int, rng: random.Random, server: Server | None = None) -> Outcomes:
-    """Do this many random things through three openings of one ledger, and compare with a list."""
+    """Do this many random things, and compare with a list after every few dozen of them."""
     found: Outcomes = Counter()
     with place(store, server) as (url, _, _):
-        make(url)
-        deciders = [pb.Decider.open(url, NAME) for _ in range(HANDLES)]
-        arms, told, gone = dict[str, np.ndarray](), dict[str, float](), set[str]()
-        for i in range(tries):
-            decider = rng.choice(deciders)
-            what = rng.choice(["ask", "ask", "tell", "tell", "again", "early", "amend", "withdraw"])
-            id = rng.choice(sorted(arms)) if arms else ""
-            if what == "ask" or not arms:
-                id = str(i)
-                arms[id] = decider.ask(offer(id), id=id).arm
-            elif what == "early":
-                found += _refused(decider, f"not yet {i}", 1.0, Unknown)
-            elif what == "tell" and id not in told and id not in gone:
-                decider.tell(id, outcome(id))
-                told[id] = outcome(id)
-            elif what == "again" and id in told:
-                decider.tell(id, told[id])
-                found += _refused(decider, id, told[id] + 1.0, Conflict)
-            elif what == "amend" and (id in told or id in gone):
-                told[id] = rng.random()
-                gone.discard(id)
-                decider.amend(id, told[id])
-            elif what == "withdraw":
-                decider.withdraw(id)
-                told.pop(id, None)
-                gone.add(id)
-            found[what] += 1
-        late = set(rng.choice(deciders).expire(after=1e-9, reward=0.25))
-        found["expired" if late == arms.keys() - told.keys() - gone else "WRONG EXPIRED"] += len(
-            late
-        )
-        told |= dict.fromkeys(late, 0.25)
-        found += _compared(deciders, arms, told)
+        for ledger in range(-(-tries // LENGTH)):
+            # Each opening has connections of its own, as if it were in another process.
+            play = Play(lambda: SqlStore(url), f"films {ledger}", rng)
+            found += play.all_of(min(LENGTH, tries - ledger * LENGTH))
+        open_store(url).close()
     return found
 
 
-def _refused(decider: pb.Decider, id: str, reward: float, error: type[Exception]) -> Outcomes:
-    try:
-        decider.tell(id, reward)
-    except error:
-        return Counter({"refused": 1})
-    return Counter({"NOT REFUSED": 1})
+class Play:
+    """Random things that happen to one decider, and to its twin."""
+
+    def __init__(self, store: Callable[[], Store], name: str, rng: random.Random) -> None:
+        self._store, self._name, self._rng = store, name, rng
+        strategy, subspace = rng.choice(STRATEGIES), rng.choice(SUBSPACES)
+        self.twin = Twin(strategy, subspace, rng.choice([math.inf, 5.0]))
+        self._stores = [store()]
+        first = pb.Decider(
+            strategy,
+            subspace=subspace,
+            half_life=self.twin.half_life,
+            seed=0,
+            store=self._stores[0],
+            name=name,
+        )
+        self.deciders = [first, *(self._opened() for _ in range(OPENINGS - 1))]
+
+    def _opened(self) -> pb.Decider:
+        self._stores.append(self._store())
+        return pb.Decider.open(self._stores[-1], self._name)
+
+    def all_of(self, steps: int) -> Outcomes:
+        found: Outcomes = Counter()
+        things = [name.removeprefix("do_") for name in dir(self) if name.startswith("do_")]
+        often, every = ["ask", "tell", "amend", "withdraw"], recorded.EVERY
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for step in range(steps):
+                recorded.EVERY = self._rng.choice(SNAPSHOTS)
+                what = self._rng.choice([*things, *often, *often])
+                found[what if self._do(what, str(step)) is None else "NOT REFUSED"] += 1
+            recorded.EVERY = every
+            found += self.compared()
+        for store in self._stores:
+            store.close()
+        return found
+
+    def _do(self, what: str, step: str) -> object:
+        return getattr(self, f"do_{what}")(self._rng.choice(self.deciders), step)
+
+    def _some(self, *became: str) -> list[str]:
+        ids = self.twin.those(*became)
+        return self._rng.sample(ids, min(len(ids), self._rng.randint(1, 3)))
+
+    def _offer(self) -> dict[str, Any]:
+        rows = self._rng.sample(range(len(ITEMS)), OFFERED)
+        return {"arms": ITEMS[rows], "ids": rows}
+
+    def do_ask(self, decider: pb.Decider, step: str) -> None:
+        id = self._rng.choice([None, step])
+        self.twin.ask([decider.ask(**self._offer(), id=id, meta={"step": step})])
+
+    def do_ask_twice(self, decider: pb.Decider, step: str) -> None:
+        offer = self._offer()
+        made = decider.ask(**offer, id=step, count=2)
+        self.twin.ask(made)
+        again = self._rng.choice(self.deciders).ask(**offer, id=step, count=2)
+        assert [d.index for d in again] == [d.index for d in made]
+
+    def do_tell(self, decider: pb.Decider, step: str) -> None:
+        rewards = {id: self._rng.gauss(0, 1) for id in self._some("pending")}
+        decider.tell_many(rewards)
+        for id, reward in rewards.items():
+            self.twin.tell(id, reward)
+            self._rng.choice(self.deciders).tell(id, reward)  # again, and harmless
+
+    def do_refuse(self, decider: pb.Decider, step: str) -> object:
+        """Tell what is not known, or is known otherwise; None of it counts, also not the rest."""
+        rest = dict.fromkeys(self._some("pending"), 7.0)
+        for id in ("not yet", *self._some("told", "gone")):
+            try:
+                decider.tell_many({**rest, id: 77.0})
+            except (Unknown, Conflict):
+                continue
+            return id
+        return None
+
+    def do_amend(self, decider: pb.Decider, step: str) -> None:
+        for id in self._some("told", "gone"):
+            reward = self._rng.gauss(0, 1)
+            decider.amend(id, reward)
+            self.twin.tell(id, reward)
+
+    def do_withdraw(self, decider: pb.Decider, step: str) -> None:
+        for id in self._some("told", "gone", "pending"):
+            decider.withdraw(id)
+            self.twin.withdraw(id)
+
+    def do_expire(self, decider: pb.Decider, step: str) -> None:
+        if self._rng.random() < 0.3:
+            reward = self._rng.choice([None, 0.25])
+            late = decider.expire(1e-9, reward)
+            assert [*late] == self.twin.those("pending")
+            for id in late:
+                self.twin.withdraw(id) if reward is None else self.twin.tell(id, reward)
+
+    def do_learn(self, decider: pb.Decider, step: str) -> None:
+        X, r = ITEMS[:2] + self._rng.random(), np.array([self._rng.random(), 1.0])
+        for one in (decider, self._rng.choice(self.deciders)):
+            one.learn(X, r, id=f"history {step}")
+        for x, reward in zip(X, r, strict=True):
+            self.twin.learn(x, float(reward))
+
+    def do_change(self, decider: pb.Decider, step: str) -> None:
+        change = self._rng.choice(
+            [
+                {"strategy": self._rng.choice(STRATEGIES)},
+                {"subspace": self._rng.choice(SUBSPACES)},
+                {"half_life": self._rng.choice([math.inf, 3.0])},
+            ]
+        )
+        decider.change(**change)  # type: ignore[arg-type]
+        vars(self.twin).update(change)
+
+    def do_decay(self, decider: pb.Decider, step: str) -> None:
+        if self._rng.random() < 0.3:
+            decider.decay(0.8)
+            self.twin.decay(0.8)
+
+    def do_open_again(self, decider: pb.Decider, step: str) -> None:
+        self.deciders[self._rng.randrange(OPENINGS)] = self._opened()
+
+    def do_look(self, decider: pb.Decider, step: str) -> None:
+        for one in self.deciders:
+            self._compare(one)
+
+    def do_crash(self, decider: pb.Decider, step: str) -> None:
+        """Have a forked child ask and tell, and die in the middle of it; then do the same again."""
+        if not decider._ledger.waits:
+            return  # what a child does in its memory is its own
+        ids, offer = [f"{step}-{i}" for i in range(4)], self._offer()
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            signal.setitimer(signal.ITIMER_REAL, self._rng.uniform(0.001, 0.03))
+            for id in ids:
+                told = pickle.dumps((id, decider.ask(**offer, id=id).index))
+                os.write(writing, told.ljust(200))
+                decider.tell(id, outcome(id))
+            os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as pipe:
+            content = pipe.read()
+        assert os.waitpid(child, 0)[1] in (0, signal.SIGALRM)
+        said = dict(pickle.loads(content[at : at + 200]) for at in range(0, len(content), 200))
+        other = self._rng.choice(self.deciders)
+        for id in [*said, *ids[len(said) : len(said) + 1]]:
+            decision = other.ask(**offer, id=id)
+            assert said.get(id, decision.index) == decision.index
+            self.twin.ask([decision])
+            other.tell(id, outcome(id))
+            self.twin.tell(id, outcome(id))
+
+    def _compare(self, decider: pb.Decider) -> None:
+        twin = self.twin
+        _near(decider.ridge.theta, twin.theta())
+        assert (decider.ridge.n, decider.steps) == (twin.n, len(twin.made))
+        assert [d.id for d in decider.pending] == twin.those("pending")
+
+    def compared(self) -> Outcomes:
+        """Compare every belief with the twin's, today's and that of every decision."""
+        self.deciders.append(self._opened())
+        ledger = self.deciders[0]._ledger
+        bits = {snapshot(advanced(_Bare(ledger), None, ledger.last())).body}  # type: ignore[arg-type]
+        for decider in self.deciders:
+            self._compare(decider)
+            bits.add(snapshot(decider._now()).body)
+        assert len(bits) == 1, "what is known depends on how it was reached"
+        reader = Reader(ledger)
+        for some in ledger.decisions():
+            for held in some:
+                made = self.twin.made[held.decision.id]
+                _near(reader.grounds(held).state.ridge.theta, made.theta)
+                assert held.reward == (made.observed.reward if made.observed else None)
+        return Counter({"beliefs right": len(self.deciders)}) + promises(ledger)
 
 
-def _compared(
-    deciders: list[pb.Decider], arms: dict[str, np.ndarray], told: dict[str, float]
-) -> Outcomes:
-    """Compare the beliefs with the solution of what was told."""
-    X = np.array([arms[id] for id in told])
-    r = np.array([told[id] for id in told])
-    direct = np.linalg.solve(np.eye(X.shape[1]) + X.T @ X, X.T @ r)
-    found: Outcomes = Counter()
-    for decider in deciders:
-        near = np.abs(decider.ridge.theta - direct).max() < 1e-8 and decider.ridge.n == len(told)
-        found["beliefs right" if near else "WRONG BELIEF"] += 1
-    return found + promises(deciders[0]._ledger)
+class _Bare:
+    """A ledger without its snapshots."""
+
+    def __init__(self, ledger: Any) -> None:
+        self._ledger = ledger
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
+
+    def snapshot(self, upto: int | None = None) -> None:
+        return None
+
+
+def _near(one: np.ndarray, other: np.ndarray) -> None:
+    assert np.abs(one - other).max() <= 1e-8 * max(1.0, np.abs(other).max()), (one, other)

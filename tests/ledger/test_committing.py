@@ -101,3 +101,34 @@ def test_the_thread_ends_with_its_owner() -> None:
     gc.collect()
     thread.join(5)
     assert not thread.is_alive()
+
+
+def test_who_comes_while_the_thread_ends_does_not_wait_for_ever() -> None:
+    committer: Committer[int, int] = Committer(lambda numbers: numbers)
+    committer._alone = False
+    committer.submit(1)
+    thread = committer._thread
+    assert thread is not None
+    with ThreadPoolExecutor() as pool:
+
+        class Ending:
+            """The thread, after whose end somebody comes before its owner takes note of it."""
+
+            late: Future[int]
+
+            def join(self) -> None:
+                thread.join()
+                committer._alone = False
+                self.late = pool.submit(committer.submit, 2)
+                while committer._queue.empty():
+                    time.sleep(0.001)
+
+        ending = Ending()
+        committer._thread = ending  # type: ignore[assignment]
+        committer.close()
+        try:
+            assert ending.late.result(5) == 2
+        finally:
+            committer._thread = None
+            committer._start()  # or the pool would wait for it
+    committer.close()

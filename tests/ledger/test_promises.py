@@ -10,9 +10,11 @@ import pytest
 import projbandits as pb
 from projbandits.decisions import offers
 from projbandits.decisions.readings import Reader
+from projbandits.ledger.memory_store import MemoryStore
 from projbandits.ledger.protocol import Exists, Store
 from tests import naive
 from tests.deciders import some_arms
+from tests.faults.disorder import Play
 from tests.worlds import U3
 
 HISTORY = np.random.default_rng(2).normal(size=(6, 4))
@@ -138,3 +140,11 @@ def test_processes_that_name_the_features_at_once_agree_on_their_order(store: St
     assert one.columns is not None
     for decision in made:
         np.testing.assert_array_equal(decision.arm, table[[*one.columns]].to_numpy()[0])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_happened_the_belief_is_that_of_a_plain_list(seed: int) -> None:
+    store = MemoryStore()
+    found = Play(lambda: store, "films", random.Random(seed)).all_of(50)
+    assert not [what for what in found if what.isupper()]
+    assert found["beliefs right"] == 4

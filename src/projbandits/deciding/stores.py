@@ -9,6 +9,9 @@ from projbandits._checks import short, storable
 from projbandits.ledger.happened import Opened
 from projbandits.ledger.protocol import Conflict, Ledger, Store
 
+LONGEST_NAME = 200
+"""How many characters the name of a decider may have; an index holds no text of any length."""
+
 
 def open_store(store: Any, make: bool = True) -> Store:
     """Return the store at a URL, or the one that is given; it must be there unless `make`."""
@@ -39,7 +42,8 @@ def named_ledger(store: Any, name: Any, first: Opened | None) -> Ledger:
     """Return a ledger of a store; a new one that begins with `first`, if there is none."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"name must say what the decider is called in the store, got {name!r}")
-    storable("name", name)
+    if len(storable("name", name)) > LONGEST_NAME:
+        raise ValueError(f"name must have at most {LONGEST_NAME} characters, got {short(name)}")
     found = open_store(store, make=first is not None)
     if first is None:
         return found.open(name)

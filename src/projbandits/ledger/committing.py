@@ -101,6 +101,8 @@ class Committer(Generic[Work, Outcome]):
                 self._queue.put(None)
                 self._thread.join()
                 self._thread = None
+        if not self._queue.empty():  # somebody came who still saw the thread
+            self._start()
 
     def _start(self) -> None:
         with self._starting:

@@ -106,11 +106,12 @@ class SqlStore:
     def _open(self, name: str) -> SqlLedger:
         with self.database.reading() as connection:
             number = self._number(connection, name)
-            if number is None:
-                shown = self.database.shown
-                raise Unknown(f"name must be one of {self.names()} in {shown}, got {name!r}")
-            reader = Reader(connection, number, no_arms, self.database.shown)
-            (first,) = reader.entries(1, 1)
+            if number is not None:
+                reader = Reader(connection, number, no_arms, self.database.shown)
+                (first,) = reader.entries(1, 1)
+        if number is None:  # a second look within the first would keep a fork waiting
+            shown = self.database.shown
+            raise Unknown(f"name must be one of {self.names()} in {shown}, got {name!r}")
         if not isinstance(first.event, Opened):
             raise damaged(self.database.shown, f"ledger {name!r} does not begin with its opening")
         d = len(first.event.subspace)
