@@ -59,26 +59,37 @@ def clicks(film: pd.Series, segment: str, rng: np.random.Generator) -> float:
     return float(rng.random() < liked + 0.2 * (film["lead"] == "man"))
 
 
-def started(folder: Path, port: int) -> tuple[subprocess.Popen[str], str]:
+def started(folder: Path, port: int) -> tuple[subprocess.Popen[bytes], str]:
     """Start the service and return it with a token."""
     folder.mkdir(parents=True, exist_ok=True)
     store = f"sqlite:///{folder.resolve()}/films.db"
     command = [sys.executable, "-m", "projbandits.cli"]
     serve = [*command, "serve", "--store", store, "--port", str(port)]
-    service = subprocess.Popen(serve, stdout=subprocess.PIPE, text=True)
-    assert service.stdout is not None
+    log = folder / "service.log"
+    with log.open("w") as file:
+        # In a session of its own, so that Ctrl-C ends the viewers first.
+        service = subprocess.Popen(serve, stdout=file, stderr=file, start_new_session=True)
     until = time.monotonic() + 60
     while True:
         try:
             httpx.get(f"http://127.0.0.1:{port}/healthz")
             break
         except httpx.TransportError:
-            if service.poll() is not None or time.monotonic() > until:
-                sys.exit(f"the service did not start; is port {port} taken?")
-            time.sleep(0.1)
+            if service.poll() is None and time.monotonic() < until:
+                time.sleep(0.1)
+                continue
+            service.kill()
+            sys.exit(f"the service did not start: {log.read_text()}")
     make = [*command, "token", "make", "--store", store, "--scope", "administer", "--note", "demo"]
     made = subprocess.run(make, capture_output=True, text=True, check=True).stdout
-    return service, made.split("token: ")[1].strip()
+    token = made.split("token: ")[1].strip()
+    ready = httpx.get(
+        f"http://127.0.0.1:{port}/readyz", headers={"authorization": f"Bearer {token}"}
+    )
+    if ready.status_code != 200:
+        service.kill()
+        sys.exit(f"another service is on port {port}; name one that is free: PORT=8001 make demo")
+    return service, token
 
 
 def main() -> None:
@@ -86,8 +97,20 @@ def main() -> None:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "out/demo")
     port = int(os.environ.get("PORT", "8000"))
     until = time.monotonic() + float(os.environ.get("SECONDS", "inf"))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     service, token = started(folder, port)
-    address = f"http://127.0.0.1:{port}"
+    try:
+        play(f"http://127.0.0.1:{port}", token, until)
+    except KeyboardInterrupt:
+        print("stopped")
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        service.terminate()
+        service.wait(10)
+
+
+def play(address: str, token: str, until: float) -> None:
+    """Put films into the catalogue, and let viewers ask and tell."""
     rng = np.random.default_rng()
     films = catalogue(np.random.default_rng(0))
     headers = {"authorization": f"Bearer {token}", "content-type": "text/csv"}
@@ -98,26 +121,20 @@ def main() -> None:
     print(f"dashboard: {address}/\ntoken: {token}\nCtrl-C ends it.", flush=True)
     waiting: list[tuple[float, str, float]] = []
     by_label = films.set_index("label")
-    try:
-        with pb.connect(address, token) as connection:
-            decider = connection.decider("films")
-            while time.monotonic() < until:
-                segment = str(rng.choice(SEGMENTS))
-                offered = rng.choice(films["label"].to_numpy(), size=20, replace=False).tolist()
-                made = decider.ask(offered, context={"segment": segment})
-                reward = clicks(by_label.loc[made.label], segment, rng)
-                if rng.random() < 0.9:
-                    due = time.monotonic() + rng.exponential(LATE)
-                    heapq.heappush(waiting, (due, made.id, reward))
-                while waiting and waiting[0][0] < time.monotonic():
-                    _, id, told = heapq.heappop(waiting)
-                    decider.tell(id, told)
-                time.sleep(0.05)
-    except KeyboardInterrupt:
-        print("stopped")
-    finally:
-        service.send_signal(signal.SIGTERM)
-        service.wait(10)
+    with pb.connect(address, token) as connection:
+        decider = connection.decider("films")
+        while time.monotonic() < until:
+            segment = str(rng.choice(SEGMENTS))
+            offered = rng.choice(films["label"].to_numpy(), size=20, replace=False).tolist()
+            made = decider.ask(offered, context={"segment": segment})
+            reward = clicks(by_label.loc[made.label], segment, rng)
+            if rng.random() < 0.9:
+                due = time.monotonic() + rng.exponential(LATE)
+                heapq.heappush(waiting, (due, made.id, reward))
+            while waiting and waiting[0][0] < time.monotonic():
+                _, id, told = heapq.heappop(waiting)
+                decider.tell(id, told)
+            time.sleep(0.05)
 
 
 if __name__ == "__main__":

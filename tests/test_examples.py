@@ -3,12 +3,19 @@
 import importlib
 import importlib.util
 import operator
+import os
 import re
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+
+from tests.service.processes import free_port
 
 SHOWN = re.compile(r"^(.+?): \D*([\d.]+)", re.MULTILINE)
 """What is compared, and the first number that is printed of it."""
@@ -55,3 +62,19 @@ def test_few_clicks_of_a_public_log_show_little(
     context = {"viewer": "new", "position": "1"}
     with pytest.warns(UserWarning, match="that fit did not see"):
         assert decider.ask([unknown], ids=["new"], context=context).label == "new"
+
+
+def test_the_demo_serves_until_it_is_stopped_and_leaves_nothing_running(tmp_path: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "examples/service_demo.py", str(tmp_path)]
+    environment = {**os.environ, "PORT": str(port)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as demo:
+        assert demo.stdout is not None
+        printed = [demo.stdout.readline() for _ in range(3)]
+        assert printed[0] == f"dashboard: http://127.0.0.1:{port}/\n"
+        assert printed[1].startswith("token: pb_")
+        demo.send_signal(signal.SIGTERM)
+        assert demo.stdout.read() == "stopped\n"
+        assert demo.wait(30) == 0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port))

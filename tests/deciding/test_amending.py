@@ -75,7 +75,7 @@ def test_saying_so_again_is_harmless_and_the_rest_is_refused() -> None:
         (
             lambda: decider.withdraw(made[11], "expired"),
             ValueError,
-            "something else than 'expired'",
+            "must not be 'expired', which is what `expire` says",
         ),
         (lambda: decider.amend(made[0], np.inf), ValueError, "must be finite, got inf"),
     ]

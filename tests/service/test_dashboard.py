@@ -12,6 +12,7 @@ import httpx
 import numpy as np
 import pytest
 
+from projbandits.service import dashboard, tokens
 from tests.service.conftest import FILMS, MAKE, Service, started
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -51,6 +52,10 @@ def test_a_token_is_kept_where_scripts_and_other_sites_cannot_use_it(shop: Servi
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     cookie = answer.headers["set-cookie"]
     assert "HttpOnly" in cookie
+    assert "Secure" not in cookie
+    host = str(shop.client.base_url.netloc.decode())
+    behind = signed_in(shop, {"origin": f"https://{host}"}, token)  # a proxy that ends TLS
+    assert "Secure" in behind.headers["set-cookie"]
     assert "SameSite=strict" in cookie
     mine = {"cookie": f"projbandits={token}", "authorization": ""}
     assert shop.client.get(shop.path, headers=mine).status_code == 200
@@ -78,6 +83,14 @@ def test_without_a_token_there_is_only_the_page_that_asks_for_one(shop: Service)
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert "http://" not in page.text
     assert "https://" not in page.text
+
+
+def test_a_report_runs_nothing(shop: Service) -> None:
+    page = shop.client.get(f"{shop.path}/audit.html")
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src" not in policy
+    assert NASTY not in page.text
 
 
 def test_the_stream_tells_what_the_ledger_has(shop: Service) -> None:
@@ -149,30 +162,40 @@ def test_a_browser_shows_the_numbers_of_the_ledger_live_and_asks_nobody_else(
     until(browser, "document.querySelector('#audit .verdict') != null")
     verdict = browser.execute_script("return document.querySelector('#audit .verdict').textContent")
     assert verdict == decider.audit().verdict
+    line = "document.querySelector('[data-id=q25]')"
+    browser.execute_script(f"window.before = {line}")
     shop.tell("q25", 1.0)  # it is live
     until(browser, "document.getElementById('n-outcomes').textContent == '26'")
+    assert until(browser, f"{line}.cells[1].textContent") == "1"
+    # A row that is replaced while it is clicked would get no click.
+    assert browser.execute_script(f"return window.before === {line}")
+    rows = browser.execute_script("return document.getElementById('coefficients').textContent")
+    assert all(column in rows for column in MAKE["columns"])
     assert browser.title == "projbandits"
     assert NASTY in browser.find_element("id", "items").text
     assert browser.execute_script("return document.cookie") == ""
     # Every button is reached by the keyboard alone.
-    wanted = browser.execute_script("return document.querySelectorAll('button').length") - 1
+    script = "return document.querySelectorAll('button, a, summary').length"
+    wanted = browser.execute_script(script)
     reached = set()
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 
     for _ in range(wanted + 3):
         ActionChains(browser).send_keys(Keys.TAB).perform()
-        script = "const e = document.activeElement; return [e.tagName, e.textContent]"
-        reached.add(tuple(browser.execute_script(script)))
-    assert ("BUTTON", "Sign out") in reached
-    assert ("BUTTON", "films") in reached
-    assert ("BUTTON", "Audit now") in reached
-    assert ("BUTTON", "q29") in reached
+        script = "const e = document.activeElement; return e.dataset.decision ?? e.textContent"
+        reached.add(browser.execute_script(script))
+    links = {"Requests", "The audit as a page", "The log as a Parquet file", "As a table"}
+    assert links | {"Sign out", "films", "Audit now", "q29"} <= reached
     browser.execute_script("document.querySelector('[data-decision=q28]').focus()")
     ActionChains(browser).send_keys(Keys.ENTER).perform()
     until(browser, "document.getElementById('why').open")
     reason = browser.find_element("id", "why-reason").text
     assert reason == decider.explain("q28").reason
+    facts = browser.find_element("id", "why-facts").text
+    assert "pending" in facts
+    assert NASTY in facts
+    assert browser.execute_script("return document.getElementById('why').scrollTop") == 0
     ActionChains(browser).send_keys(Keys.ESCAPE).perform()
     until(browser, "!document.getElementById('why').open")
     for device, width, scheme in (("phone", 390, "light"), ("desk", 1280, "dark")):
@@ -181,6 +204,8 @@ def test_a_browser_shows_the_numbers_of_the_ledger_live_and_asks_nobody_else(
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": features})
         assert until(browser, f"document.documentElement.scrollWidth <= {width}")
+        box = "document.querySelector('#time svg').viewBox.baseVal.width"
+        until(browser, f"{box} == Math.max(document.getElementById('time').clientWidth, 260)")
         ground = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
         light = sum(map(int, re.findall(r"\d+", ground)[:3])) > 382
         assert light == (scheme == "light")
@@ -195,6 +220,26 @@ def test_a_browser_shows_the_numbers_of_the_ledger_live_and_asks_nobody_else(
     }
     assert asked
     assert {url for url in asked if not url.startswith((address, "data:"))} == set()
+    browser.get("about:blank")
+
+
+@in_browser
+def test_a_browser_that_was_turned_away_comes_back_and_asks_for_a_token_when_that_ended(
+    browser: Any, shop: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = str(shop.client.base_url).rstrip("/")
+    text, token = tokens.make(shop.hub.documents, ["observe"])
+    browser.get(f"{address}/sign-in")
+    browser.find_element("id", "token").send_keys(text)
+    monkeypatch.setattr(dashboard, "STREAMS", 0)  # any answer but a stream is the end of it
+    browser.find_element("css selector", "form button").click()
+    until(browser, "document.getElementById('live')?.textContent == 'connecting'")
+    browser.execute_script("pause = 100")
+    monkeypatch.undo()
+    until(browser, "document.getElementById('live').textContent == 'live'")
+    tokens.revoke(shop.hub.documents, token.id)
+    until(browser, "location.pathname == '/sign-in'")
+    browser.get_log("browser")
     browser.get("about:blank")
 
 

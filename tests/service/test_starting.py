@@ -1,6 +1,8 @@
 """The service as a process: how it starts, and how it ends."""
 
+import re
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -88,6 +90,18 @@ def test_settings_come_from_a_file_and_the_command_line(tmp_path: Path) -> None:
     assert prepare(settings) is not None
     assert prepare(settings) is None  # the same deciders again
     assert repr(pb.Decider.open(settings.store, "films").strategy) == "GENTRY()"
+    declared = settings.deciders["films"]
+    for field, value, said in (
+        ("expire", {"after": "1h"}, None),  # the only one that may change
+        ("strategy", "CURSE()", "deciders.films: strategy must be 'GENTRY()', as 'films' was"),
+        ("colums", ["x"], "deciders.films: colums: extra inputs are not permitted"),
+    ):
+        changed = replace(settings, deciders={"films": {**declared, field: value}})
+        if said is None:
+            prepare(changed)
+            continue
+        with pytest.raises(ValueError, match=re.escape(said)):
+            prepare(changed)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +110,15 @@ def test_settings_come_from_a_file_and_the_command_line(tmp_path: Path) -> None:
         ("stroe = 'x'", "did you mean 'store'"),
         ("port = 1", "--store must say"),
         ("store = 'x'\nlimits = 3", "limits must be a table"),
-        ("store = 'x'\n[limits]\nrows = -1", "rows must be a positive number, got -1"),
+        ("store = 'x'\n[limits]\nrows = -1", "rows must be at least 1, got -1"),
+        ("store = 'x'\n[limits]\nrows = 1.5", "rows must be a whole number, got 1.5"),
+        ("store = 'x'\n[limits]\nseconds = 0", "seconds must be positive, got 0"),
+        ("store = 'x'\nport = 70000", "port must be at most 65535, got 70000"),
+        ("store = 'x'\nprocesses = 0", "processes must be at least 1, got 0"),
+        ("store = 3", "store must be a text, got 3"),
+        ("store = 'x'\ncertificate = 'none.pem'", "certificate must be a file that is there"),
+        ("store = 'x'\ndeciders = 3", "deciders must be a table, got 3"),
+        ("store = 'x'\ndeciders.films = 3", "deciders.films must be a table, got 3"),
         ("store = 'x'\n[limits]\nrwos = 1", "did you mean 'rows'"),
         ("port = ", "must be a TOML file"),
     ],

@@ -147,6 +147,7 @@ class Pages:
         self._streams += 1
         server, sent, spoke = self._server, -1, 0.0
         try:
+            yield "retry: 1000\n\n"  # milliseconds after which a browser comes again
             while not server.stopping.is_set() and not await request.is_disconnected():
                 with suppress(Refused):  # busy, or the store is away: the next look may do
                     said = await server.guarded(partial(self._numbers, name, sent), server.slow)

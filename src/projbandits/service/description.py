@@ -35,7 +35,7 @@ def described(route: Route) -> dict[str, Any]:
         content: dict[str, Any] = {kind: {"schema": {"type": "string"}} for kind in FORMATS}
         content["application/json"] = {"schema": {"type": "object", "properties": {"items": rows}}}
         said["requestBody"] = {"required": True, "content": content}
-        said["parameters"].append(_query("label", "the column that says what an item is called"))
+        said["parameters"].append(_query("label", "the column of labels, if it is not label"))
     elif "/audit" in route.path:
         said["parameters"].append(_query("by", "a column of the context or of meta to compare by"))
     return said

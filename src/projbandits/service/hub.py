@@ -15,6 +15,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from projbandits import specs
 from projbandits._checks import real, short
 from projbandits.deciding import Decider
@@ -27,6 +29,7 @@ from projbandits.ledger.protocol import Conflict, Unknown
 from projbandits.service import item_files, raw, tokens
 from projbandits.service.bodies import Make
 from projbandits.service.item_tables import Items
+from projbandits.service.refusals import refused
 from projbandits.service.tokens import Token
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
@@ -317,7 +320,10 @@ class Hub:
 
 def declaration(said: Mapping[str, Any]) -> Make:
     """Return the declaration of a decider in a file."""
-    return Make.model_validate_json(json.dumps(said))
+    try:
+        return Make.model_validate_json(json.dumps(said))
+    except ValidationError as error:
+        raise ValueError(str(refused(error))) from error
 
 
 def _check_same(name: str, before: Make, wanted: Make) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from projbandits._checks import did_you_mean, short
+from projbandits._checks import did_you_mean, integer, positive, short
 from projbandits.service import tokens
 from projbandits.service.calls import Limits
 from projbandits.service.headers import BoundedHeaders
@@ -30,6 +30,7 @@ SECONDS_TO_END = 4
 """For how many seconds what was begun may go on after SIGTERM."""
 
 LARGEST_SETTINGS = 10_000_000
+LARGEST_PORT = 65_535
 SWITCH = 0.0005
 """How many seconds a thread works before another may: the one that answers must not wait long."""
 COLLECTED = 50_000, 20, 50
@@ -98,10 +99,31 @@ def read_settings(path: Path | None, given: Mapping[str, Any]) -> Settings:
     if "store" not in said:
         raise ValueError("--store must say where the ledgers are, as in sqlite:///films.db")
     _check_keys("limits", said.get("limits", {}), Limits)
-    for name, value in {**said.get("limits", {}), "port": said.get("port", 1)}.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-            raise ValueError(f"{name} must be a positive number, got {short(value)}")
+    _check_values(said)
     return Settings(**said)
+
+
+def _check_values(said: Mapping[str, Any]) -> None:
+    """Raise unless each setting is of its kind, naming it."""
+    limits, deciders = said.get("limits", {}), said.get("deciders", {})
+    positive("seconds", limits.get("seconds", 1))
+    integer("port", said.get("port", 1), least=1, most=LARGEST_PORT)
+    for name, value in {**limits, "processes": said.get("processes", 1)}.items():
+        if name != "seconds":
+            integer(name, value, least=1)
+    for name in ("store", "host", "certificate", "key"):
+        value = said.get(name, "")
+        if not isinstance(value, str):
+            raise TypeError(f"{name} must be a text, got {short(value)}")
+        if name in ("certificate", "key") and value and not Path(value).is_file():
+            raise ValueError(f"{name} must be a file that is there, got {short(value)}")
+    if said.get("key") and not said.get("certificate"):
+        raise ValueError("key must come with a certificate, there is none")
+    if not isinstance(deciders, Mapping):
+        raise TypeError(f"deciders must be a table, got {short(deciders)}")
+    for name, each in deciders.items():
+        if not isinstance(each, Mapping):
+            raise TypeError(f"deciders.{name} must be a table, got {short(each)}")
 
 
 def _check_keys(what: str, said: Any, kind: type) -> None:
@@ -118,7 +140,11 @@ def prepare(settings: Settings) -> str | None:
     """Make the store and the declared deciders; return the first token, if there was none."""
     hub = Hub(settings.store)
     for name, said in settings.deciders.items():
-        hub.make(name, declaration(said))
+        try:
+            hub.make(name, declaration(said))
+        except (ValueError, TypeError) as error:
+            error.args = (f"deciders.{name}: {error}",)
+            raise
     first = None
     if not tokens.kept(hub.documents):
         first, _ = tokens.make(hub.documents, ["administer"], note="the first one")

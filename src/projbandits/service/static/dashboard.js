@@ -7,7 +7,7 @@ const short = n => n == null ? "–" : Number(n.toPrecision(3)).toLocaleString("
 const part = n => n == null ? "–" : `${(100 * n).toFixed(0)} %`;
 const span = s => s < 120 ? `${s.toFixed(0)} s` : s < 7200 ? `${(s / 60).toFixed(0)} min`
   : s < 172800 ? `${(s / 3600).toFixed(0)} h` : `${(s / 86400).toFixed(0)} d`;
-let stream = null, shown = null, audited = null;
+let stream = null, shown = null, audited = null, listed = "", got = null, pause = 3000;
 
 function make(tag, text, attributes = {}) {
   const made = document.createElement(tag);
@@ -50,8 +50,9 @@ function lines(place, label, data, series, names) {
     svg.append(draw("line", {x1: L, x2: W - 8, y1: y(v), y2: y(v), class: "axis"}));
     svg.append(draw("text", {x: L - 6, y: y(v) + 4, "text-anchor": "end"}, short(v)));
   }
-  svg.append(draw("text", {x: L, y: H - 6}, data.start == null ? "" : when(data.start)));
-  const end = data.start == null ? "" : when(data.start + data.width * data.bins.length);
+  const length = data.width * data.bins.length, moment = at => when(at, length < 600);
+  svg.append(draw("text", {x: L, y: H - 6}, data.start == null ? "" : moment(data.start)));
+  const end = data.start == null ? "" : moment(data.start + length);
   svg.append(draw("text", {x: W - 8, y: H - 6, "text-anchor": "end"}, end));
   series.forEach((values, k) => {
     const kind = k ? "two" : "one", known = i => values[i] != null;
@@ -71,13 +72,13 @@ function lines(place, label, data, series, names) {
   place.replaceChildren(svg, key);
 }
 
-function when(seconds) {
+function when(seconds, short = false) {
   return new Date(1000 * seconds).toLocaleString([], {month: "short", day: "numeric",
-    hour: "2-digit", minute: "2-digit"});
+    hour: "2-digit", minute: "2-digit", ...(short ? {second: "2-digit"} : {})});
 }
 
 function believed(place, coefficients) {
-  const W = Math.max(place.clientWidth, 260), L = Math.min(190, W / 2.5), R = 8, row = 22, H = row * coefficients.length + 24;
+  const W = Math.max(place.clientWidth, 260), L = Math.min(230, W / 2.5), R = 8, row = 22, H = row * coefficients.length + 24;
   const ends = coefficients.flatMap(c => [c.low ?? c.estimate, c.high ?? c.estimate, 0]);
   let low = Math.min(...ends), high = Math.max(...ends);
   if (high === low) { low -= 1; high += 1; }
@@ -87,7 +88,7 @@ function believed(place, coefficients) {
   svg.append(draw("line", {x1: x(0), x2: x(0), y1: 0, y2: H - 20, class: "axis"}));
   coefficients.forEach((c, i) => {
     const y = row * i + row / 2, kind = c.protected ? "two" : "one";
-    const room = Math.floor(L / 7.9);
+    const room = Math.floor(L / 8);
     const name = c.feature.length > room ? c.feature.slice(0, room - 1) + "…" : c.feature;
     svg.append(draw("text", {x: L - 8, y: y + 4, "text-anchor": "end"}, name));
     if (c.low != null) svg.append(draw("line", {x1: x(c.low), x2: x(c.high), y1: y, y2: y,
@@ -102,6 +103,8 @@ function believed(place, coefficients) {
   const key = make("div", null, {class: "key"});
   key.append(make("span", "kept"), make("span", "protected", {class: "second"}));
   place.replaceChildren(svg, key);
+  rows($("coefficients"), ["feature", "estimate", "from", "to", ""], coefficients.map(c =>
+    [c.feature, short(c.estimate), short(c.low), short(c.high), c.protected ? "protected" : "kept"]));
 }
 
 function chosen(place, data) {
@@ -109,42 +112,89 @@ function chosen(place, data) {
   const total = Math.max(data.decisions, 1);
   rows(table, ["item", "chosen", "share", "by exploring"], data.chosen.map(([name, many]) =>
     [name, whole(many), part(many / total), part(data.exploring[name])]));
-  const note = `By exploring: of the last ${whole(data.looked)} decisions, the share that was not ` +
-    `the best guess; ${part(data.explored)} of all of them.`;
+  const most = data.distinct > data.chosen.length
+    ? `The ${data.chosen.length} chosen most often, of ${whole(data.distinct)}. ` : "";
+  const note = data.looked ? `${most}By exploring: of the last decisions (${whole(data.looked)}), ` +
+    `the share that was not the best guess; ${part(data.explored)} in all.` : most;
   const wide = make("div", null, {class: "wide"});
   wide.append(table);
   place.replaceChildren(wide, make("p", note, {class: "note"}));
 }
 
-function show(data) {
-  $("page").hidden = false;
-  $("name").textContent = data.name;
-  $("about").textContent = `${data.strategy}, ${whole(data.items)} items in its catalogue`;
+function became(state, reward) {
+  if (reward != null) return state === "told" ? short(reward) : `${short(reward)} (${state})`;
+  return ["pending", "expired", "withdrawn"].includes(state) ? state : `withdrawn: ${state}`;
+}
+
+// Rows that are still there stay in place: one that is replaced while it is clicked gets no click.
+function recent(table, name, decisions) {
+  if (!table.tHead) {
+    const top = table.createTHead().insertRow();
+    for (const head of ["item", "outcome", "probability", "estimate", "asked", "decision"]) {
+      top.append(make("th", head, {scope: "col"}));
+    }
+    table.createTBody();
+  }
+  const body = table.tBodies[0], wanted = new Set(decisions.map(each => each.id));
+  for (const line of [...body.rows]) if (!wanted.has(line.dataset.id)) line.remove();
+  const there = new Map([...body.rows].map(line => [line.dataset.id, line]));
+  [...decisions].reverse().forEach(each => {
+    let line = there.get(each.id);
+    if (!line) {
+      line = make("tr", null, {"data-id": each.id});
+      const button = make("button", each.label, {"data-decision": each.id, title: "Why?"});
+      button.onclick = () => explain(name, each.id);
+      const first = make("td");
+      first.append(button);
+      line.append(first, make("td"), make("td", short(each.propensity)),
+        make("td", short(each.estimate)), make("td", when(each.asked, true)), make("td", each.id));
+      body.prepend(line);
+    }
+    line.cells[1].textContent = became(each.state, each.reward);
+  });
+}
+
+function counted(data) {
+  const age = data.oldest + (performance.now() - got) / 1000;
   const counts = [["decisions", whole(data.decisions)], ["outcomes", whole(data.outcomes)],
-    ["pending", whole(data.pending)], ["oldest pending", data.pending ? span(data.oldest) : "–"],
+    ["pending", whole(data.pending)], ["oldest pending", data.pending ? span(age) : "–"],
     ["expired", whole(data.expired)], ["withdrawn", whole(data.withdrawn)]];
   $("counts").replaceChildren(...counts.map(([name, value]) => {
     const box = make("div");
     box.append(make("dt", name), make("dd", value, {id: `n-${name.replace(" ", "-")}`}));
     return box;
   }));
+}
+
+let last = null;
+function show(data) {
+  last = data;
+  got = performance.now();
+  $("page").hidden = false;
+  $("name").textContent = data.name;
+  $("about").textContent = `${data.strategy}, ${whole(data.items)} items in its catalogue`;
+  counted(data);
+  drawn(data);
+  $("revised").textContent = data.revised ? ` Of the outcomes, ${whole(data.revised)} were amended ` +
+    "or withdrawn later; they are shown here as they were first reported." : "";
+  chosen($("items"), data);
+  $("no-decisions").hidden = data.decisions > 0;
+  $("recent").hidden = !data.decisions;
+  recent($("recent"), data.name, data.recent);
+  if (audited === data.name) return;
+  if (data.outcomes && data.decisions <= 20000) audit(data.name);
+  else $("audit").replaceChildren(make("p", data.outcomes ? "An audit of so many decisions takes a " +
+    "while: start it when you need it." : "Nothing can be told before outcomes are known.",
+    {class: "note"}));
+}
+
+function drawn(data) {
   const column = k => data.bins.map(bin => bin[k]);
   lines($("time"), "Decisions and outcomes over time", data, [column(0), column(1)],
     [`decisions per ${span(data.width)}`, "outcomes"]);
   lines($("worth"), "Estimated projection reward and observed outcomes", data,
     [column(3), column(4)], ["estimated projection reward, mean", "observed, mean"]);
   believed($("belief"), data.coefficients);
-  chosen($("items"), data);
-  const focused = document.activeElement?.dataset?.decision;
-  rows($("recent"), ["decision", "item", "probability", "estimate", "asked", "outcome"],
-    data.recent.map(each => {
-      const button = make("button", each.id.slice(0, 24), {"data-decision": each.id});
-      button.onclick = () => explain(data.name, each.id);
-      return [button, each.label, short(each.propensity), short(each.estimate), when(each.asked),
-        each.pending ? "pending" : "known"];
-    }));
-  if (focused) document.querySelector(`[data-decision="${CSS.escape(focused)}"]`)?.focus();
-  if (audited !== data.name && data.outcomes && data.decisions <= 20000) audit(data.name);
 }
 
 async function ask(path) {
@@ -153,20 +203,42 @@ async function ask(path) {
   return answer.json();
 }
 
+const text = value => typeof value === "string" ? value : JSON.stringify(value);
+
 async function explain(name, id) {
   const path = `/v1/deciders/${encodeURIComponent(name)}/decisions/${encodeURIComponent(id)}`;
-  const said = await ask(path);
-  $("why-title").textContent = `Decision ${id}`;
-  $("why-reason").textContent = said.explanation?.reason ?? said.detail;
-  const arms = (said.explanation?.arms ?? []).slice(0, 100);
-  const head = Object.keys(arms[0] ?? {});
-  rows($("why-arms"), head, arms.map(arm => head.map(key => {
+  const said = await ask(path), found = said.explanation;
+  $("why-title").textContent = found ? `Why ${said.label ?? `arm ${said.index}`}?` : `Decision ${id}`;
+  $("why-reason").textContent = found?.reason ?? said.detail;
+  const outcome = said.reward != null ? became(said.assumed ?? "told", said.reward)
+    : became(said.withdrawn ?? "pending");
+  const facts = found ? [["decision", id], ["asked", when(said.asked, true)], ["outcome", outcome],
+    ["context", said.context], ["meta", said.meta]].filter(([, value]) => value != null) : [];
+  $("why-facts").replaceChildren(...facts.flatMap(([key, value]) =>
+    [make("dt", key), make("dd", text(value))]));
+  const first = ["arm", "chosen", "probability", "counted", "ignored"];
+  const arms = (found?.arms ?? []).sort((a, b) => b.chosen - a.chosen ||
+    b.probability - a.probability || b.counted - a.counted);
+  const head = [...first.filter(key => key in (arms[0] ?? {})),
+    ...Object.keys(arms[0] ?? {}).filter(key => !first.includes(key))];
+  rows($("why-arms"), head, arms.slice(0, 100).map(arm => head.map(key => {
     const value = arm[key];
-    return typeof value === "number" ? short(value) : value === true ? "yes"
+    return typeof value === "number" && key !== "arm" ? short(value) : value === true ? "yes"
       : value === false ? "" : String(value ?? "–");
   })));
+  $("why-note").textContent = found ? "Counted is the estimated projection reward of an item, by " +
+    "which it is judged; ignored is what the protected part adds to its estimated outcome." +
+    (arms.length > 100 ? ` The first 100 of ${whole(arms.length)} items are shown.` : "") : "";
   $("why").showModal();
+  $("why").scrollTop = 0;
 }
+
+const questions = {
+  scores: "Would other protected parts change the scores?",
+  choices: "Would they change what is chosen?",
+  leak: "Has their effect moved into the kept part?",
+  exposure: "Do choices follow them all the same?",
+};
 
 async function audit(name) {
   audited = name;
@@ -176,9 +248,11 @@ async function audit(name) {
   if (shown !== name) return;
   const kind = said.role === false ? "free" : said.role ? "role" : "";
   const parts = [make("p", said.verdict ?? said.detail, {class: `verdict ${kind}`})];
-  for (const question of ["scores", "choices", "leak", "exposure"]) {
-    if (said[question]) parts.push(make("p", `${question}: ${said[question].verdict}`));
+  const answers = make("dl", null, {class: "answers"});
+  for (const [key, question] of Object.entries(questions)) {
+    if (said[key]) answers.append(make("dt", question), make("dd", said[key].verdict));
   }
+  parts.push(answers);
   const groups = said.exposure?.table ?? [];
   if (groups.length) {
     const table = make("table");
@@ -197,31 +271,59 @@ function choose(name) {
   shown = name;
   audited = null;
   $("audit").replaceChildren();
+  $("recent").replaceChildren();
+  const path = `/v1/deciders/${encodeURIComponent(name)}`;
+  $("report").href = `${path}/audit.html`;
+  $("log").href = `${path}/log.parquet`;
   history.replaceState(null, "", `#${encodeURIComponent(name)}`);
   for (const button of $("deciders").children) {
     if (button.textContent === name) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
   }
-  stream?.close();
-  stream = new EventSource(`/v1/deciders/${encodeURIComponent(name)}/stream`);
-  stream.onopen = () => { $("live").textContent = "live"; };
-  stream.onerror = () => { $("live").textContent = "connecting"; };
-  stream.onmessage = message => show(JSON.parse(message.data));
+  follow(name, `${path}/stream`);
 }
 
-async function start() {
+function follow(name, path) {
+  stream?.close();
+  const mine = stream = new EventSource(path);
+  mine.onopen = () => { $("live").textContent = "live"; };
+  mine.onmessage = message => show(JSON.parse(message.data));
+  mine.onerror = () => {
+    $("live").textContent = "connecting";
+    // A browser tries again by itself only if there was no answer; any other one ends the stream.
+    if (mine.readyState === EventSource.CLOSED) setTimeout(async () => {
+      await list().catch(() => null);
+      if (stream === mine) follow(name, path);
+    }, pause);
+  };
+}
+
+async function list() {
   const {deciders} = await ask("/v1/deciders");
-  const names = (deciders ?? []).filter(each => !each.waiting).map(each => each.name);
-  $("empty").hidden = names.length > 0;
+  if (!deciders) return;
+  const names = deciders.filter(each => !each.waiting).map(each => each.name);
+  const waiting = deciders.filter(each => each.waiting).map(each => each.name);
+  $("empty").hidden = deciders.length > 0;
+  $("waiting").hidden = !waiting.length;
+  $("waiting").textContent = `Waiting for a catalogue: ${waiting.join(", ")}.`;
+  if (!names.length) $("live").textContent = "nothing to show";
+  if (listed === JSON.stringify(names)) return;
+  listed = JSON.stringify(names);
   $("deciders").replaceChildren(...names.map(name => {
-    const button = make("button", name);
+    const button = make("button", name, name === shown ? {"aria-current": "true"} : {});
     button.onclick = () => choose(name);
     return button;
   }));
   const wanted = decodeURIComponent(location.hash.slice(1));
-  if (names.length) choose(names.includes(wanted) ? wanted : names[0]);
-  else $("live").textContent = "nothing to show";
+  if (shown == null && names.length) choose(names.includes(wanted) ? wanted : names[0]);
 }
 
+let resized = null;
+addEventListener("resize", () => {
+  clearTimeout(resized);
+  resized = setTimeout(() => { if (last) drawn(last); }, 100);
+});
 $("again").onclick = () => audit(shown);
-start();
+setInterval(() => { if (last) counted(last); }, 1000);
+setInterval(() => { if (!document.hidden) list().catch(() => null); }, 20000);
+list();
