@@ -156,14 +156,13 @@ class Play:
             self.twin.learn(x, float(reward))
 
     def do_change(self, decider: pb.Decider, step: str) -> None:
-        change = self._rng.choice(
-            [
-                {"strategy": self._rng.choice(STRATEGIES)},
-                {"subspace": self._rng.choice(SUBSPACES)},
-                {"half_life": self._rng.choice([math.inf, 3.0])},
-            ]
-        )
-        decider.change(**change)  # type: ignore[arg-type]
+        changes: list[dict[str, Any]] = [
+            {"strategy": self._rng.choice(STRATEGIES)},
+            {"subspace": self._rng.choice(SUBSPACES)},
+            {"half_life": self._rng.choice([math.inf, 3.0])},
+        ]
+        change = self._rng.choice(changes)
+        decider.change(**change)
         vars(self.twin).update(change)
 
     def do_decay(self, decider: pb.Decider, step: str) -> None:
@@ -215,7 +214,7 @@ class Play:
         """Compare every belief with the twin's, today's and that of every decision."""
         self.deciders.append(self._opened())
         ledger = self.deciders[0]._ledger
-        bits = {snapshot(advanced(_Bare(ledger), None, ledger.last())).body}  # type: ignore[arg-type]
+        bits = {snapshot(advanced(_Bare(ledger), None, ledger.last())).body}
         for decider in self.deciders:
             self._compare(decider)
             bits.add(snapshot(decider._now()).body)

@@ -107,8 +107,8 @@ def test_who_comes_while_the_thread_ends_does_not_wait_for_ever() -> None:
     committer: Committer[int, int] = Committer(lambda numbers: numbers)
     committer._alone = False
     committer.submit(1)
-    thread = committer._thread
-    assert thread is not None
+    assert committer._thread is not None
+    end = committer._thread.join
     with ThreadPoolExecutor() as pool:
 
         class Ending:
@@ -117,7 +117,7 @@ def test_who_comes_while_the_thread_ends_does_not_wait_for_ever() -> None:
             late: Future[int]
 
             def join(self) -> None:
-                thread.join()
+                end()
                 committer._alone = False
                 self.late = pool.submit(committer.submit, 2)
                 while committer._queue.empty():
@@ -128,7 +128,7 @@ def test_who_comes_while_the_thread_ends_does_not_wait_for_ever() -> None:
         committer.close()
         try:
             assert ending.late.result(5) == 2
-        finally:
-            committer._thread = None
+        except TimeoutError:
             committer._start()  # or the pool would wait for it
+            raise
     committer.close()

@@ -328,3 +328,33 @@ def test_a_thread_that_looked_before_another_does_not_take_the_ledger_for_an_old
     monkeypatch.undo()
     assert ledger.last() == 2
     store.close()
+
+
+def test_who_is_not_let_in_is_told_what_to_see_to(postgresql: Server) -> None:
+    url = postgresql.database()
+    for wrong in (url.replace("/test", "/nowhere"), url.replace("postgres:", "nobody:")):
+        with pytest.raises(Unavailable, match="does not exist: see to the names of user and"):
+            SqlStore(wrong)
+
+
+def test_a_table_that_is_gone_is_damage(url: str) -> None:
+    ledger = filled(url)
+    with Database(url).writing() as connection:
+        command(connection, "DROP TABLE projbandits_events")
+    calls: list[Any] = [
+        lambda: ledger.append([Told("0", 1.0, 0.5)]),
+        lambda: SqlStore(url).open(ledger.name),
+    ]
+    for call in calls:
+        with pytest.raises(Damaged, match=r"projbandits_events.*restore it from a backup"):
+            call()
+    ledger.close()
+
+
+def test_events_of_no_ledger_are_damage(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/films.db"
+    filled(url).close()
+    with Database(url).writing() as connection:
+        command(connection, "DELETE FROM projbandits_ledgers")
+    with pytest.raises(Damaged, match=r"place.*restore it from a backup"):
+        SqlStore(url).create("books", OPENED)

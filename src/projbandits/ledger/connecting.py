@@ -38,6 +38,18 @@ DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
 NO_CONNECTION = ("08", "57P")
 """How PostgreSQL's codes begin when a connection, or the server, went away."""
 
+BROKEN_SQLITE = (
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_FORMAT,
+    sqlite3.SQLITE_CONSTRAINT,
+)
+BROKEN_POSTGRESQL = ("XX", "42P01", "23505")
+"""How codes begin where what is stored is not what was written: a table is gone, or a ledger of
+which the events are still there.
+"""
+NOT_LET_IN = ("does not exist", "authentication failed", "no password", "pg_hba.conf", "denied")
+
 BEGIN_SQLITE = "BEGIN IMMEDIATE"
 BEGIN_POSTGRESQL = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
@@ -287,7 +299,7 @@ def _drop(connection: sa.Connection) -> None:
 def _of_sqlite(error: Any, path: str) -> Exception | None:
     said = str(error)
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT):
+    if code in BROKEN_SQLITE or said.startswith("no such table: projbandits_"):
         return damaged(path, said)
     remedies = {
         sqlite3.SQLITE_READONLY: "let this user write the file and its folder",
@@ -304,14 +316,18 @@ def _of_sqlite(error: Any, path: str) -> Exception | None:
 def _of_postgresql(error: Any, shown: str) -> Exception | None:
     said = str(error).strip().splitlines()[0] if str(error).strip() else "no answer"
     state = getattr(error, "sqlstate", None) or ""
-    if state.startswith("XX"):
+    if state.startswith(BROKEN_POSTGRESQL):
         return damaged(shown, said)
     if state.startswith("53"):
         return Unavailable(f"{shown}: {said}: make room on the server, then call again")
     if state == "25006":
         return Unavailable(f"{shown}: {said}: connect to the primary server, not to a standby")
-    if state in ("42501", "28000", "28P01", "3D000"):
-        return Unavailable(f"{shown}: {said}: see to the user's name, password and rights")
+    # Who is not let in gets no code, only words.
+    refused = not state and "FATAL" in said and any(word in said for word in NOT_LET_IN)
+    if refused or state in ("42501", "28000", "28P01", "3D000"):
+        return Unavailable(
+            f"{shown}: {said}: see to the names of user and database, the password and the rights"
+        )
     if state in ("55P03", "40P01", "40001", "57014"):
         return Unavailable(f"{shown}: {said}: another process kept the ledger; call again")
     cut = not state and type(error).__name__ in ("OperationalError", "InterfaceError")
