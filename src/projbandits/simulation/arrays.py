@@ -28,7 +28,7 @@ class FiniteWorld(NamedTuple):
     is_best : ndarray of shape (K,)
         Whether it is a best projection arm.
     noise : int
-        Which noise of `kernels.common.NOISES`.
+        Which noise, by `kernels.common.NOISE_CODES`.
     scale : float
         The noise's parameter.
     """
@@ -51,7 +51,7 @@ class ConvexWorld(NamedTuple):
     best_return, best_reward : float
         The largest mean return and projection reward.
     noise : int
-        Which noise of `kernels.common.NOISES`.
+        Which noise, by `kernels.common.NOISE_CODES`.
     scale : float
         The noise's parameter.
     """
