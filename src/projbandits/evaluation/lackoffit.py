@@ -50,8 +50,8 @@ class LackOfFit:
     between : int
         From how many differences it is estimated.
     apart, noise : float
-        By how much the means of the arms differ from the fit in the mean of squares, and by how
-        much they would by noise alone; `effects` is the root of the difference.
+        The mean square by which the means of the arms differ from the fit, and what noise alone
+        would make of it; `effects` is the root of the difference.
     unseen : float
         Up to which standard deviation effects of arms are compatible with the log (the upper end of
         a one-sided 95 % interval); nan if that is unknown.

@@ -107,7 +107,7 @@ class Arrays:
 def widened(columns: Array) -> Array:
     """Return matrices with an arm per column and columns of zeros up to a multiple of `VECTOR`.
 
-    An arm of zeros whose score is -inf never leads, and tells nothing.
+    An arm of zeros whose score is -inf never leads, and nothing is learnt from it.
     """
     out = np.zeros((*columns.shape[:-1], -(-columns.shape[-1] // VECTOR) * VECTOR))
     out[..., : columns.shape[-1]] = columns
