@@ -52,6 +52,8 @@ def table_array(name: str, table: Any) -> NDArray[np.float64]:
 
 def as_number(entry: Any) -> float | None:
     """Return an entry as a number, nan if it is missing, and None if it is no number."""
+    if isinstance(entry, float | int):  # most are, and what follows takes longer
+        return float(entry)
     if type(entry).__name__ in MISSING:
         return math.nan
     if isinstance(entry, str | bytes) or np.ndim(entry) or np.iscomplexobj(entry):
