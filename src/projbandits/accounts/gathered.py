@@ -20,7 +20,7 @@ from projbandits.ridge import Ridge
 SELECTED_AGAIN = 1000
 """About how many decisions are decided again by `select`."""
 
-OUTCOMES_AT_ONCE = 4096
+SUMMED_AT_ONCE = 4096
 """How many outcomes are summed up at a time."""
 
 
@@ -41,7 +41,7 @@ class Outcomes:
         """Add the outcome of a decision, if it has one."""
         if one.told:
             self._told.append((one.arm, one.reward))
-            if len(self._told) >= OUTCOMES_AT_ONCE:
+            if len(self._told) >= SUMMED_AT_ONCE:
                 self._learn()
 
     @property

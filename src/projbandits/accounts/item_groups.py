@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array, did_you_mean, short
-from projbandits._encodings import Categorical, Numeric
+from projbandits._encodings import OTHER, Categorical, Numeric
 from projbandits._tables import table_array
 from projbandits.accounts.protected import groups
 from projbandits.decisions.contexts import item_columns, item_places, item_vectors
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_GROUPS = 12
+"""With more values, all after the eleven most frequent ones are `OTHER`."""
 UNIT_ROUND_OFF = 1e-12
-OTHER = "other"
-"""What all values after the eleven most frequent ones are called."""
 
 
 def grouped(values: Any, offered: Array) -> tuple[Any, NDArray[np.bool_]]:
