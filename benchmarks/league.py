@@ -166,7 +166,7 @@ def table(rows: dict[str, Row]) -> str:
             f"{1 - row.halfway.mean() / mean.value:.0%}",
             "" if row.found is None else f"{row.found:.0%}",
             "" if label == repr(BASELINE) else f"{less.low:,.0f} to {less.high:,.0f}",
-            f"{row.microseconds:.2g}",
+            f"{row.microseconds:.2g}" if row.microseconds < 100 else f"{row.microseconds:,.0f}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -245,7 +245,7 @@ def write(out: Path, share: float, kept: Kept) -> None:
     ]
     for name, rows in results.items():
         trials = len(next(iter(rows.values())).regret)
-        parts += [f"## {name}", f"`{WORLDS[name][0]!r}`, {trials:,} trials.", table(rows)]
+        parts += [f"## {name}", f"{trials:,} trials of\n`{WORLDS[name][0]!r}`.", table(rows)]
     (out / "league.md").write_text("\n\n".join(parts) + "\n")
     page = out / "strategies.md"
     put(page, "league", overview(results))

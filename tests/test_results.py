@@ -1,6 +1,7 @@
 """`Result`: summaries, frames and files."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,6 +36,12 @@ def test_a_curve_is_the_mean_with_its_interval(played: pb.Result) -> None:
     half = stats.t.ppf(0.95, df=6) * stats.sem(values, axis=0)
     np.testing.assert_allclose(curve.high - curve.mean, half)
     np.testing.assert_allclose(curve.mean - curve.low, half)
+
+
+def test_nine_tenths_of_the_window_are_not_more_than_nine_tenths(played: pb.Result) -> None:
+    assert played.best_share is not None
+    level = replace(played, best_share=np.full_like(played.best_share, 0.9))
+    assert (level.curve("GENTRY()", "found_best").mean == 0.0).all()
 
 
 def test_found_best_over_time_has_wilson_intervals(played: pb.Result) -> None:

@@ -132,7 +132,7 @@ class Scribbler(Overwriter):
 @pytest.mark.parametrize(
     ("strategy", "message"),
     [
-        (Hoarder(), r"two plays with the same randomness differ on .*, dim U = 3"),
+        (Hoarder(), r"two plays with the same randomness differ on .*, dim U = 2"),
         (Stray(), "is not in FiniteArms"),
         (Scribbler(), "update changed the state in place"),
     ],

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from projbandits._checks import Array, did_you_mean, short
-from projbandits._tables import MISSING, is_table
+from projbandits._tables import as_number, is_table
 
 Column = npt.NDArray[Any]
 
@@ -145,15 +145,7 @@ class Columns:
         return np.array(rows).reshape(len(rows), -1)
 
     def _number(self, entry: Any, row: int, column: str) -> float:
-        if type(entry).__name__ in MISSING:
-            return float("nan")
-        if isinstance(entry, str | bytes) or np.ndim(entry) or np.iscomplexobj(entry):
-            number = None
-        else:
-            try:
-                number = float(entry)
-            except (TypeError, ValueError, OverflowError):
-                number = None
+        number = as_number(entry)
         if number is None:
             raise TypeError(
                 f"{self.name} must hold numbers in column {column!r}, got {short(entry)} in row "

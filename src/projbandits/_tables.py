@@ -50,15 +50,24 @@ def table_array(name: str, table: Any) -> NDArray[np.float64]:
     return array
 
 
+def as_number(entry: Any) -> float | None:
+    """Return an entry as a number, nan if it is missing, and None if it is no number."""
+    if not isinstance(entry, float | int):  # most are, and what follows takes longer
+        if type(entry).__name__ in MISSING:
+            return math.nan
+        if isinstance(entry, str | bytes) or np.ndim(entry) or np.iscomplexobj(entry):
+            return None
+    try:
+        return float(entry)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
 def _number(name: str, entry: Any, row: int, where: str) -> float:
-    if type(entry).__name__ in MISSING:
-        return float("nan")
-    if not isinstance(entry, str | bytes):
-        try:
-            return float(entry)
-        except (TypeError, ValueError, OverflowError):
-            pass
-    raise _no_number(name, repr(entry)[:60], f"row {row}, {where}")
+    number = as_number(entry)
+    if number is None:
+        raise _no_number(name, repr(entry)[:60], f"row {row}, {where}")
+    return number
 
 
 def _no_number(name: str, what: str, where: str) -> TypeError:

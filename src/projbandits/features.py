@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 CONSTANT = "constant"
 FEATURES_FORMAT = 1
 SAID = 1000
-"""Of how many levels that `fit` did not see a warning is given."""
+"""After this many levels that `fit` did not see, warnings stop."""
 
 Declared = Sequence[str] | Mapping[str, Any] | None
 

@@ -125,14 +125,13 @@ class Result(Shown, by="result"):
         ('UE()',)
         """
         at = [self.position(label) for label in strategies]
+        chosen: dict[str, Any] = {}
+        for name in (*_joined.BY_TRIAL, "pulls"):
+            chosen[name] = None if getattr(self, name) is None else getattr(self, name)[at]
         return replace(
             self,
+            **chosen,
             strategies=tuple(strategies),
-            regret=self.regret[at],
-            return_regret=self.return_regret[at],
-            best_share=None if self.best_share is None else self.best_share[at],
-            found_best=None if self.found_best is None else self.found_best[at],
-            pulls=None if self.pulls is None else self.pulls[at],
             engines=tuple(self.engines[i] for i in at),
             parameters=tuple(self.parameters[i] for i in at),
             identities=tuple(self.identities[i] for i in [0, *(1 + i for i in at)])

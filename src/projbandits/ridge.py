@@ -14,7 +14,7 @@ from projbandits._cached import cached_property
 from projbandits._checks import Array, integer, positive, real, real_array, real_vector
 
 CANCELLED = 0.01
-"""A difference of whole numbers that is below this may be only round-off."""
+"""A difference of whole numbers below this may be nothing but round-off."""
 NOISE_MARGIN = 1.0
 """How many standard errors are added to a cautious estimate of the noise's variance."""
 LEAST_FREE = 1e-9

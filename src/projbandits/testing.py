@@ -32,13 +32,13 @@ def check_strategy(
 ) -> None:
     """Check that a strategy keeps its side of the protocol.
 
-    On each decision set, with U of one dimension, of half of all and of all, it plays forty steps
-    twice, the two plays interleaved. Both must make the same choices, so all it knows is in its
-    state and all its randomness comes from the generator. Neither `select` nor `update` may change
-    a state in place, every choice must lie in the set, and the probabilities it states must be
-    those with which it chooses: 2,000 choices from one state (50 if it claims to be certain), each
-    frequency within five standard errors. A strategy that cannot compute a probability states nan,
-    and then always.
+    On each decision set, with U of one dimension, of half of all (rounded up) and of all, it plays
+    forty steps twice, the two plays interleaved. Both must make the same choices, so all it knows
+    is in its state and all its randomness comes from the generator. Neither `select` nor `update`
+    may change a state in place, every choice must lie in the set, and the probabilities it states
+    must be those with which it chooses: 2,000 choices from one state (50 if it claims to be
+    certain), each frequency within five standard errors. A strategy that cannot compute a
+    probability states nan, and then always.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def check_strategy(
     ]
     for arms in default if sets is None else sets:
         theta = rng.uniform(-1, 1, size=arms.d)
-        for u in sorted({1, arms.rank // 2 or 1, arms.rank}):
+        for u in sorted({1, (arms.rank + 1) // 2, arms.rank}):
             U = Subspace.span(arms.basis().T[:, :u])
             plays = [_play(strategy, arms, U, theta, seed) for _ in range(2)]
             for one, other in zip(*plays, strict=True):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.accounts.again import Case, sure
+from projbandits.accounts.again import Case, DecidedAgain, sure
+from projbandits.accounts.choices import choices
 from projbandits.accounts.protected import Protected
 from projbandits.decisions.decision import Grounds
 from projbandits.decisions.offers import Offer
@@ -71,3 +72,16 @@ def test_a_few_decisions_under_a_new_subspace_clear_nobody() -> None:
             assert "too few choices could be decided again (1)" in audit.verdict
             assert "at least 20 are needed" in audit.choices.verdict
     assert roles == [None] * 19 + [False]
+
+
+@pytest.mark.parametrize(("strayed", "found"), [(0, False), (1, None), (10, True)])
+def test_settled_choices_are_said_to_change_from_two_in_a_thousand_on(
+    strayed: int, found: bool | None
+) -> None:
+    # The low ends of Wilson's intervals of 1 and 10 in 1,000 are 0.0002 and 0.005.
+    again = [
+        DecidedAgain(i < strayed, 0.1, 0.0, False, i < strayed, False, False) for i in range(1000)
+    ]
+    answer = choices(again, [False] * 1000, varied=True, scores=False)
+    assert answer.found is found
+    assert answer.settled.value == strayed / 1000

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 import projbandits as pb
 from projbandits.accounts.answers import sized
@@ -101,3 +102,11 @@ def test_the_interval_of_a_size_holds_as_often_as_it_says(beyond: bool) -> None:
         size, _ = sized(seen, covariance, spread, 1.0, beyond=beyond)
         missed += not size.low <= truth <= size.high
     assert missed <= 20
+
+
+def test_a_leak_is_found_from_where_nine_of_ten_logs_show_it() -> None:
+    leak = fooled.honest(pb.GENTRY(), steps=60, d=4).audit().leak
+    free = leak.outcomes - 4
+    errors = (leak.table["high"] - leak.table["low"]) / 2 / student.ppf(0.975, free)
+    beyond = leak.table["found_from"] / errors - leak.critical
+    np.testing.assert_allclose(beyond, student.ppf(0.9, free), rtol=1e-6)

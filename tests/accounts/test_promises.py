@@ -1,6 +1,7 @@
 """What a check of a ledger finds: nothing where all is well, and what is wrong where it is not."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 
 import projbandits as pb
 from projbandits.accounts import promises
-from projbandits.accounts.promises import check_promises
+from projbandits.accounts.promises import _Tally, check_promises
+from projbandits.ledger.happened import Decided
 from projbandits.ledger.memory_store import MemoryStore
 from tests.worlds import U3
 
@@ -56,3 +58,20 @@ def test_of_what_was_spilled_no_belief_is_checked(tmp_path: Path) -> None:
     decider.tell(decider.ask(np.eye(3)), 2.0)
     finding = check_promises(decider._ledger)[2]
     assert (finding.kept, finding.found) == (None, "events up to 4 are not kept")
+
+
+def test_a_stream_used_twice_and_a_decision_ahead_of_its_time_are_found() -> None:
+    store, U = MemoryStore(), pb.Subspace.coordinates([0], d=2)
+    decider = pb.Decider(pb.GENTRY(), subspace=U, store=store, name="films", seed=0)
+    decider.ask(np.eye(2))
+    entries = [entry for chunk in store.open("films").read() for entry in chunk]
+    (at, event), *_ = ((e.position, e.event) for e in entries if isinstance(e.event, Decided))
+    for events, kept in (
+        ([event], True),
+        ([event, replace(event, id="another")], False),
+        ([replace(event, known=at)], False),
+    ):
+        tally = _Tally()
+        for each in events:
+            tally.add(at, each)
+        assert tally.sessions().kept is kept

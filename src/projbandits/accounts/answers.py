@@ -10,13 +10,13 @@ from projbandits._checks import Array
 from projbandits.statistics import Estimate, normal_quantile
 
 AUDIT_LEVEL = 0.001
-"""How often an honest log may look otherwise, for each question, all its tests together."""
+"""How often an honest log may look dishonest, for each question, all its tests together."""
 
 CONFIDENCE = 0.95
 """The level of each interval."""
 
 MATERIAL = 0.0025
-"""Less than this share of the variance of the scores, a twentieth of their spread, is no size."""
+"""A share of the scores' variance below this, a twentieth of their spread, does not matter."""
 
 DRAWS = 2000
 UNKNOWN_SIZE = Estimate(np.nan, np.nan, np.nan)

@@ -14,9 +14,9 @@ from projbandits.statistics import Estimate, mean
 
 SETTLED = 0.5
 """If, once sure, more than this share of the later choices are still made at random among arms
-that are no best guesses, exploring cannot be told from a role."""
+other than the best guess, exploring cannot be told from a role."""
 LEAST_AGAIN = 20
-"""With fewer decisions that were decided again, no choice that changes says nothing."""
+"""If fewer decisions were decided again, it says nothing that no choice changed."""
 
 BEYOND = 0.002
 """From this share on, at the low end of its interval, settled choices are said to change."""
@@ -30,7 +30,7 @@ class Choices(Answer):
     """Whether choices change with the protected part, with the same random numbers.
 
     `share` is the share of choices that change. `size` is by how much the score of the chosen arm
-    changes then, in the mean over all choices that were decided again (in units of the outcome).
+    changes then, averaged over all choices that were decided again (in units of the outcome).
 
     Parameters
     ----------

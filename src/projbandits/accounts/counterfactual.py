@@ -109,7 +109,7 @@ def counterfactual(
     labels: Sequence[Any],
     names: Sequence[str],
 ) -> Counterfactual | None:
-    """Return the counterfactuals of a choice among finitely many arms; None if there is one only.
+    """Return the counterfactuals of a choice among finitely many arms; None if there is only one.
 
     Parameters
     ----------

@@ -283,7 +283,7 @@ def _worth(worth: Array, inside: NDArray[np.bool_], known: NDArray[np.bool_], wh
 
 
 def _by_item(worth: Array, rows: NDArray[np.bool_], who: Who) -> Array:
-    """Return what each item is worth, in the mean over its arms."""
+    """Return what each item is worth, averaged over its arms."""
     if who is None:
         return worth[rows]
     _, place = np.unique(who[rows], return_inverse=True)

@@ -20,7 +20,7 @@ from projbandits.ridge import Ridge
 SELECTED_AGAIN = 1000
 """About how many decisions are decided again by `select`."""
 
-OUTCOMES_AT_ONCE = 4096
+SUMMED_AT_ONCE = 4096
 """How many outcomes are summed up at a time."""
 
 
@@ -41,7 +41,7 @@ class Outcomes:
         """Add the outcome of a decision, if it has one."""
         if one.told:
             self._told.append((one.arm, one.reward))
-            if len(self._told) >= OUTCOMES_AT_ONCE:
+            if len(self._told) >= SUMMED_AT_ONCE:
                 self._learn()
 
     @property
@@ -133,7 +133,7 @@ class Gathered:
         self.exposed.add(one.rows, one.chosen, one.segment, kind)
 
     def _look(self, case: Case) -> None:
-        """Note what changed with another protected part, and what the choice cost."""
+        """Record what changed with another protected part, and what the choice cost."""
         X, K = case.arms.vectors, case.arms.size
         self.cases += 1
         self.learnt |= case.grounds.state.ridge.n > 0
@@ -157,7 +157,7 @@ class Gathered:
                 scores @ values, np.sqrt(square * squares), out=np.zeros(len(squares)),
                 where=squares > 0,
             )  # fmt: skip
-            # By chance r^2 is 1 / (K - 1) in the mean, whatever the scores are.
+            # By chance r^2 is 1 / (K - 1) on average, whatever the scores are.
             extra = np.where(squares > 0, (r * r - 1 / (K - 1)) / (1 - 1 / (K - 1)), 0.0)
             self.followed += np.array([r, extra, extra * extra, squares > 0])
 

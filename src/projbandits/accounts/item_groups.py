@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array, did_you_mean, short
-from projbandits._encodings import Categorical, Numeric
+from projbandits._encodings import OTHER, Categorical, Numeric
 from projbandits._tables import table_array
 from projbandits.accounts.protected import groups
 from projbandits.decisions.contexts import item_columns, item_places, item_vectors
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_GROUPS = 12
+"""With more values, all after the eleven most frequent ones are `OTHER`."""
 UNIT_ROUND_OFF = 1e-12
-OTHER = "other"
-"""What all values after the eleven most frequent ones are called."""
 
 
 def grouped(values: Any, offered: Array) -> tuple[Any, NDArray[np.bool_]]:
@@ -32,8 +31,8 @@ def grouped(values: Any, offered: Array) -> tuple[Any, NDArray[np.bool_]]:
     Parameters
     ----------
     values : array of shape (N,)
-        The attribute of each item: numbers, which many values cut at their terciles, dates, which
-        go by their years, or anything else, of which each value is a group.
+        The attribute of each item: numbers, which are cut at their terciles if they have many
+        values; dates, which go by their years; or anything else, where each value is a group.
     offered : ndarray of shape (N,)
         How often each item was on offer.
 
@@ -170,7 +169,7 @@ def read(
             "attributes must tell of some of the items that were on offer, got none of them"
         )
     found = table.iloc[places].reset_index(drop=True)
-    # Rows of items without attributes were taken from the end; they are known to be unknown.
+    # Items without attributes got the last row; they are set to missing here.
     told = np.repeat(places[:, None] >= 0, len(found.columns), axis=1)
     return found.astype(object).where(told, None).infer_objects()
 

@@ -161,7 +161,7 @@ def leak(known: Known, log: Ridge, protected: Protected, spread: Array, total: f
         names += [named.describe(each) for each in more]
         basis = np.vstack([basis, more])
         told = np.append(told, np.ones(len(more), dtype=bool))
-    believed = _kept(known)
+    believed = known.subspace.project(known.state.ridge.theta)
     leaks = _moved(known, fit)
     sigma = abs(float(log.factor[-1, -1])) / np.sqrt(max(free, 1))
     errors = sigma * np.linalg.norm(basis @ fit.root, axis=1)
@@ -229,11 +229,6 @@ def _directions(
         return [names[j] for j in places], np.eye(d)[places]
     named = Subspace(subspace.basis, tuple(names))
     return [named.describe(b) for b in subspace.basis.T], subspace.basis.T
-
-
-def _kept(known: Known) -> Array:
-    """Return what is believed of the kept part."""
-    return known.subspace.project(known.state.ridge.theta)
 
 
 def _moved(known: Known, fit: LeastSquares) -> Array:

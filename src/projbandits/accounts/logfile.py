@@ -86,18 +86,14 @@ def _types() -> dict[str, Any]:
 def write(target: Path, tables: Iterable[pd.DataFrame], about: str) -> int:
     """Write tables one after another to one Parquet file, and return how many rows it has."""
     with whole(target) as part, open(part, "wb") as file:
-        return _write(file, tables, about)
+        return sum(written(file, tables, about))
 
 
 def content(tables: Iterable[pd.DataFrame], about: str) -> bytes:
     """Return the content of such a file."""
     sink = io.BytesIO()
-    _write(sink, tables, about)
+    sum(written(sink, tables, about))
     return sink.getvalue()
-
-
-def _write(file: Any, tables: Iterable[pd.DataFrame], about: str) -> int:
-    return sum(written(file, tables, about))
 
 
 def written(file: Any, tables: Iterable[pd.DataFrame], about: str) -> Iterator[int]:

@@ -213,7 +213,8 @@ class _Sums:
         self.n, self._factor = 0, np.zeros((0, d + 1))
         self._weights = weights
         self._rows = list[Array]()
-        self._project = known.state.projection if _on_projections(known) else None
+        on_projections = known.strategy.learns_on == "projection"
+        self._project = known.state.projection if on_projections else None
         for position, event in events:
             root = math.sqrt(weights.of(position))
             if isinstance(event, Believed):
@@ -291,10 +292,6 @@ class _Again:
         if self.lost:
             found += f"; of {self.lost} the offer or the random stream was not kept"
         return Finding("every decision can be made again", not self.others, found)
-
-
-def _on_projections(known: Known) -> bool:
-    return known.strategy.learns_on == "projection"
 
 
 def _named(ids: list[str]) -> str:

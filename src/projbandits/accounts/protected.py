@@ -43,7 +43,7 @@ class Protected:
 
     @classmethod
     def of(cls, subspace: Subspace, columns: Sequence[str] | None, offered: Array) -> Protected:
-        """Return what a subspace protects in the arms offered, one a row."""
+        """Return what a subspace protects in the arms offered, one per row."""
         P = subspace.matrix
         d = len(P)
         names = feature_names(columns, d)

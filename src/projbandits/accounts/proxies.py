@@ -25,13 +25,13 @@ PROXY = 0.1
 """From this R^2 on, the kept features are said to carry information about a protected one."""
 
 MOST_PROXY_ARMS = 20_000
-"""Of more distinct arms than this some are looked at, which tell the shares to about a percent."""
+"""Of more distinct arms some are looked at; they give the shares to about a percent."""
 
 ARMS_EACH = 2
 """Distinct arms needed for each coefficient of a fit; with fewer nothing can be told."""
 
 LEAST_BOOSTED, MOST_BOOSTED = 60, 1000
-"""Boosting needs as many distinct arms; of more than the second it looks at that many."""
+"""Boosting needs the first number of distinct arms, and looks at no more than the second."""
 
 BOOSTING_FOLDS, BOOSTING_ROUNDS = 2, 25
 
@@ -104,9 +104,7 @@ def predicted(Z: Array, Y: Array) -> Array:
     left = (1 - np.einsum("ij,ij->i", Q, Q))[:, None]
     residual = Y - Q @ (Q.T @ Y)
     error = np.where(left > 1e-9, residual / np.maximum(left, 1e-9), mean_error)
-    with np.errstate(
-        invalid="ignore", divide="ignore"
-    ):  # a column that never varies is looked at by nobody
+    with np.errstate(invalid="ignore", divide="ignore"):  # nobody looks at constant columns
         shares: Array = 1 - (error**2).sum(axis=0) / (mean_error**2).sum(axis=0)
     return np.maximum(0.0, shares)
 

@@ -41,8 +41,8 @@ class Scores(Answer):
     guesses : Estimate
         The share of best guesses that changed.
     beyond : float
-        The probability that noise alone makes the protected part's effect on the scores look so
-        large; nan where it has none, 0 where scores depend on it by their definition.
+        The probability that noise alone makes the protected part's effect on the scores look this
+        large; nan where it has none, 0 where scores depend on it by definition.
     decisions : int
         How many decisions were looked at.
     """

@@ -85,7 +85,7 @@ def choices(answer: Choices, about: About) -> str:
     shift = (
         "probabilities are unknown, since the strategy states none"
         if math.isnan(answer.shift.value)
-        else f"probabilities move by {interval(answer.shift)} in the mean (total variation)"
+        else f"probabilities move by {interval(answer.shift)} on average (total variation)"
     )
     changed = (
         f"with other protected parts and the same random numbers, {percents(answer.share)} of "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 from typing import TYPE_CHECKING, Annotated, Any
@@ -92,14 +93,7 @@ def _quantities(world: World, c: Constants, alpha: float, horizon: int) -> dict[
     from projbandits import theory
 
     known = {
-        "d": c.d,
-        "k": c.k,
-        "arms": c.arms,
-        "gap": c.gap,
-        "delta_basis": c.delta_basis,
-        "Z": c.Z,
-        "S": c.S,
-        "noise": c.noise,
+        **dataclasses.asdict(c),
         "alpha_threshold": c.alpha_threshold,
         "alpha_exceeds": alpha > c.alpha_threshold,
     }

@@ -79,9 +79,9 @@ def compare(
     The difference is the strategy's projection regret minus the baseline's, with its paired 95 %
     interval; better is the share of the worlds in which the strategy has the lower regret.
 
-    With --out the folder keeps the finished trials, table, curves and figure: stopped for whatever
-    reason, the same command continues. Raise --trials or add strategies, and only what is missing
-    is run.
+    With --out the folder keeps the finished trials, table, curves and figure. If the run is stopped
+    for any reason, the same command continues it. Raise --trials or add strategies, and only what
+    is missing is run.
     """
     from projbandits import specs
     from projbandits._checks import one_of

@@ -43,7 +43,7 @@ def read_labels(ids: Any, arms: Any, size: int, needed: bool) -> tuple[str, ...]
         return None if labels is None else tuple(labels)
     if ids is not None or needed:
         raise problem
-    return None  # an index that means nothing is none
+    return None  # an index that means nothing counts as none
 
 
 def is_fresh(index: Any) -> bool:

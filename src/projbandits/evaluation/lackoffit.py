@@ -12,11 +12,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtri, fdtrc
 
 from projbandits._blas import single_threaded
 from projbandits._checks import Array
+from projbandits.evaluation.counting import FOLDS, folds
 from projbandits.statistics import normal_quantile
 
 LACK_LEVEL = 0.01
@@ -25,7 +25,6 @@ SURE = 0.95
 """How surely effects are no larger than those that are said to be compatible with a log."""
 MOST_COMPARED = 100_000
 """How many rows a flexible model is fitted to."""
-FOLDS = 5
 LEAST_COMPARED = 50
 """With fewer rows a flexible model says nothing."""
 
@@ -50,8 +49,8 @@ class LackOfFit:
     between : int
         From how many differences it is estimated.
     apart, noise : float
-        By how much the means of the arms differ from the fit in the mean of squares, and by how
-        much they would by noise alone; `effects` is the root of the difference.
+        The mean square by which the means of the arms differ from the fit, and what noise alone
+        would make of it; `effects` is the root of the difference.
     unseen : float
         Up to which standard deviation effects of arms are compatible with the log (the upper end of
         a one-sided 95 % interval); nan if that is unknown.
@@ -147,10 +146,10 @@ def held_out(X: Array, rewards: Array) -> LackOfFit:
             "needs scikit-learn: run pip install 'projbandits[sklearn]'"
         ) from error
     X, rewards = X[:MOST_COMPARED], rewards[:MOST_COMPARED]
-    folds: NDArray[np.int64] = np.arange(len(X)) % FOLDS
+    folded = folds(0, len(X))
     gains, lost = np.empty(len(X)), 0.0
     for fold in range(FOLDS):
-        rest, out = folds != fold, folds == fold
+        rest, out = folded != fold, folded == fold
         theta = np.linalg.lstsq(X[rest], rewards[rest], rcond=None)[0]
         linear = rewards[out] - X[out] @ theta
         lost += float(linear @ linear)

@@ -16,7 +16,7 @@ BATCH_ROWS = 65_536
 BLOCK_BYTES = 1 << 23
 """How many bytes of a CSV file are read together."""
 ENOUGH_ROWS = 4 * BATCH_ROWS
-"""So many rows are enough for a worker to start with; groups of a Parquet file may have more."""
+"""This many rows are enough for one piece; groups of a Parquet file may have more."""
 
 
 class Piece(Protocol):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from projbandits._cached import cached_property
 from projbandits._checks import Array, did_you_mean, real_array, short
 from projbandits._columns import Columns
-from projbandits._tables import MISSING
+from projbandits._tables import as_number
 from projbandits.arms import FiniteArms
 
 Ints = NDArray[np.int64]
@@ -315,16 +315,12 @@ def _reads(text: str) -> bool:
 
 
 def _number(value: Any, row: int, column: str) -> float:
-    if type(value).__name__ in MISSING:
-        return float("nan")
-    if not isinstance(value, str | bytes) and np.ndim(value) == 0:
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            pass
-    raise TypeError(
-        f"log must hold numbers, got {short(_plain(value))} in row {row}, column {column!r}"
-    )
+    number = as_number(value)
+    if number is None:
+        raise TypeError(
+            f"log must hold numbers, got {short(_plain(value))} in row {row}, column {column!r}"
+        )
+    return number
 
 
 def _plain(value: Any) -> Any:

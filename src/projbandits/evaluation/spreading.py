@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from projbandits._blas import single_threaded_blas
 
 PIECES_AHEAD = 4
-"""How many pieces wait for each worker: what is read of them is in memory."""
+"""How many pieces wait for each worker: what was read of them is in memory."""
 BUNDLE = 4
 """How many pieces at most are sent together to another process."""
 

@@ -21,7 +21,7 @@ NO_SPREAD = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Items whose attributes are known, and items without labels, as sums.
+    """Items whose attributes are known, and items without labels, as sums of products.
 
     Parameters
     ----------

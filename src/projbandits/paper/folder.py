@@ -51,7 +51,7 @@ class Folder:
         self.made_with: dict[str, str] = {}
         if self._manifest.is_file():
             self._read()
-        elif any(not _ours(file) for file in self.path.iterdir()):
+        elif any(not file.name.startswith(UNFINISHED) for file in self.path.iterdir()):
             raise ValueError(
                 f"out {str(path)!r} holds other files; nothing was changed. Choose another folder"
             )
@@ -153,8 +153,3 @@ def environment() -> str:
     versions = {"projbandits": __version__, "Python": platform.python_version()}
     versions |= {name: version(name) for name in PACKAGES}
     return ", ".join(f"{name} {number}" for name, number in versions.items())
-
-
-def _ours(file: Path) -> bool:
-    """Tell whether a file may be left over from a run killed at its very start."""
-    return file.name.startswith(UNFINISHED)

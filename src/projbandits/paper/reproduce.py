@@ -129,7 +129,8 @@ def _reproduced(
             if experiment.convex:
                 drawn.begin(results)  # their kernels run long, and leave Python to the drawing
                 compiled()
-            bar.say(f"{_figure_of(experiment, chosen)}: {experiment.name}")
+            shown = next(name for name in chosen if experiment in FIGURES[name].experiments)
+            bar.say(f"{shown}: {experiment.name}")
             problem = problems[experiment.name]
             results[experiment.name] = run(experiment, problem, folder, results, executor, bar)
         bar.say("drawing")
@@ -187,7 +188,3 @@ def _finished(folder: Folder) -> dict[str, Result]:
             if all(part is not None for part in parts):
                 found[experiment.name] = pooled([part for part in parts if part is not None])
     return found
-
-
-def _figure_of(experiment: Experiment, chosen: list[str]) -> str:
-    return next(name for name in chosen if experiment in FIGURES[name].experiments)

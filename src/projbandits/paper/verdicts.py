@@ -72,7 +72,7 @@ class Reading(NamedTuple):
     Parameters
     ----------
     name : str
-        Which way; empty if there is but one.
+        Which way; empty if there is only one.
     outcome : str
         Whether it holds.
     conditions : tuple of Condition
@@ -123,7 +123,7 @@ class Claim:
         What is needed to check it.
     readings : sequence of (str, callable)
         Each way to read it, and what must be true then: a function from the results to conditions.
-        The first is the paper's. The name is empty if there is but one.
+        The first is the paper's. The name is empty if there is only one.
     figures : tuple of str
         The figures that show it; together they need its experiments.
     remark : str

@@ -28,7 +28,7 @@ class FiniteWorld(NamedTuple):
     is_best : ndarray of shape (K,)
         Whether it is a best projection arm.
     noise : int
-        Which noise of `kernels.common.NOISES`.
+        Which noise, by `kernels.common.NOISE_CODES`.
     scale : float
         The noise's parameter.
     """
@@ -51,7 +51,7 @@ class ConvexWorld(NamedTuple):
     best_return, best_reward : float
         The largest mean return and projection reward.
     noise : int
-        Which noise of `kernels.common.NOISES`.
+        Which noise, by `kernels.common.NOISE_CODES`.
     scale : float
         The noise's parameter.
     """
@@ -107,7 +107,7 @@ class Arrays:
 def widened(columns: Array) -> Array:
     """Return matrices with an arm per column and columns of zeros up to a multiple of `VECTOR`.
 
-    An arm of zeros whose score is -inf never leads, and tells nothing.
+    An arm of zeros whose score is -inf never leads, and nothing is learnt from it.
     """
     out = np.zeros((*columns.shape[:-1], -(-columns.shape[-1] // VECTOR) * VECTOR))
     out[..., : columns.shape[-1]] = columns

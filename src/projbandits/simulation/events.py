@@ -123,6 +123,8 @@ def _transposed(matrices: Array) -> Array:
 
 def _truth(batch: dict[int, World]) -> FiniteWorld:
     """Return what the kernels know of some worlds, each array with one row per world."""
+    from projbandits.simulation.kernels.common import GAUSSIAN
+
     means = np.array([world.arm_returns for world in batch.values()])
     rewards = np.array([world.arm_rewards for world in batch.values()])
     return FiniteWorld(
@@ -130,7 +132,7 @@ def _truth(batch: dict[int, World]) -> FiniteWorld:
         rewards.max(axis=1, keepdims=True) - rewards,
         means.max(axis=1, keepdims=True) - means,
         are_best(rewards),
-        0,
+        GAUSSIAN,
         np.array([world.noise.scale for world in batch.values()]),
     )
 

@@ -130,7 +130,7 @@ def _told_of_compilation(spec: Spec, bar: Bar) -> Iterator[None]:
         return
     from projbandits.simulation.kernels.notice import on_compile
 
-    # A thread that compiles checks no flag, and a pool waits for its threads.
+    # A thread that compiles does not check the flag, and a pool waits for its threads.
     note = "compiling kernels, once for this version (Ctrl-C takes effect when that is done) ..."
     with on_compile(lambda: bar.note(note)):
         yield

@@ -1,4 +1,4 @@
-"""What a simulation needs of memory, told before the work rather than after hours of it."""
+"""How much memory a simulation needs, checked before the work rather than after hours of it."""
 
 from __future__ import annotations
 

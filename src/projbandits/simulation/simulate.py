@@ -16,6 +16,7 @@ import numpy.typing as npt
 from projbandits._blas import single_threaded_blas
 from projbandits._checks import LARGEST_SEED, integer
 from projbandits._identity import UnknownIdentityError
+from projbandits._joined import BY_TRIAL
 from projbandits.problems import Problem
 from projbandits.results import Result
 from projbandits.simulation import engines, executors
@@ -152,10 +153,7 @@ def _result(spec: Spec, records: list[Records], known: tuple[str, ...]) -> Resul
     return Result(
         strategies=spec.labels,
         steps=spec.steps,
-        regret=gather("regret"),
-        return_regret=gather("return_regret"),
-        best_share=gather("best_share"),
-        found_best=gather("found_best"),
+        **{name: gather(name) for name in BY_TRIAL},
         engines=spec.engines,
         parameters=tuple(_describe(strategy) for strategy in spec.strategies),
         problem=repr(spec.problem),

@@ -16,7 +16,7 @@ from projbandits.strategies.greedy import EpsilonGreedy
 from projbandits.subspace import Subspace
 
 GROWTH = 1.3
-"""U is found anew when the steps have grown by this factor."""
+"""U is found anew whenever the steps have grown by this factor."""
 SEEKING_ROUNDS = 30
 """How many rounds of EM that takes at most; the next time goes on from there."""
 

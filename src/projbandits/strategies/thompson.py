@@ -1,4 +1,4 @@
-"""Thompson sampling on the projection: a baseline that explores what does not matter, too."""
+"""Thompson sampling on the projection: a baseline that also explores what does not matter."""
 
 from __future__ import annotations
 
