@@ -2,6 +2,10 @@
 
 import io
 import logging
+import re
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -453,9 +457,10 @@ def test_features_that_cannot_be_made_are_refused(
 
 
 def test_a_decision_is_explained(films: Service) -> None:
-    films.ok("POST", "/ask", json={"filter": {}, "id": "q", "meta": {"x": 1}})
+    meta = {"x": 1, "zero": "\0", "\0": None}
+    films.ok("POST", "/ask", json={"filter": {}, "id": "q", "meta": meta})
     found = films.ok("GET", "/decisions/q")
-    assert found["meta"] == {"x": 1}
+    assert found["meta"] == meta
     assert "probability" in found["explanation"]["reason"]
     assert len(found["explanation"]["arms"]) == 3
     assert "'nobody' is unknown" in films.problem(404, "GET", "/decisions/nobody")
@@ -520,3 +525,19 @@ def test_deciders_made_in_python_are_served(fresh: Service) -> None:
     body = {"items": [{"x": 1.0, "y": 0.0}, {"x": 0.0, "y": 1.0}]}
     assert fresh.ask(**body)["step"] == 1
     assert fresh.ok("GET")["columns"] == ["x", "y"]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_commands_of_the_page_on_serving_work_as_they_are_printed(
+    fresh: Service, tmp_path: Path
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "serving.md").read_text()
+    (block,) = re.findall(r"```sh\n(export T=.*?)```", page, re.DOTALL)
+    token = fresh.client.headers["authorization"].removeprefix("Bearer ")
+    commands = block.replace("pb_...", token).replace("deciders/films", f"deciders/{fresh.name}")
+    commands = commands.replace("http://127.0.0.1:8000", str(fresh.client.base_url).rstrip("/"))
+    bash = ["bash", "-ec", commands.replace("curl ", "curl --silent --fail ")]
+    done = subprocess.run(bash, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith('{"told":1}')
+    assert fresh.ok("GET", "/belief")["observations"] == 1
