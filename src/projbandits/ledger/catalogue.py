@@ -105,9 +105,9 @@ class Catalogue:
         numbers = np.fromiter(map(get, hashes, repeat(-1)), np.int64, len(hashes))
         nameless = labels is None and not self._labels
         # Where nothing is new, all rows are compared at once.
-        if nameless and numbers.min() >= 0:
-            if self._room.take(numbers, axis=0).tobytes() == vectors.tobytes():
-                return compact(numbers), None
+        known = nameless and numbers.min() >= 0
+        if known and self._room.take(numbers, axis=0).tobytes() == vectors.tobytes():
+            return compact(numbers), None
         here = numbers >= 0
         if here.any():
             found = self._room[numbers[here]].view(np.uint64)
