@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from projbandits.ledger.committing import Committer
+from projbandits.ledger.committing import Committer, _Waiting
 
 
 def test_what_arrives_during_a_flush_goes_together_and_each_gets_its_own_answer() -> None:
@@ -36,7 +36,7 @@ def test_what_arrives_during_a_flush_goes_together_and_each_gets_its_own_answer(
 
 
 def test_more_work_is_awaited_as_long_as_it_keeps_coming(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes, coming, sleep = list[int](), iter((1, 2, 3)), time.sleep
+    sizes, coming = list[int](), iter((1, 2, 3))
 
     def commit(numbers: Sequence[int]) -> Sequence[int]:
         sizes.append(len(numbers))
@@ -46,26 +46,48 @@ def test_more_work_is_awaited_as_long_as_it_keeps_coming(monkeypatch: pytest.Mon
     committer._alone = False
     answers = list[Future[int]]()
 
-    def pause(_: float) -> None:
+    def pause(_: object) -> None:
         number = next(coming, None)
         if number is not None:
             answers.append(pool.submit(committer.submit, number))
-            while committer._queue.qsize() < number:
-                sleep(0.001)
+            while committer._arrivals.queue.qsize() < number:
+                time.sleep(0.001)
 
     with ThreadPoolExecutor(3) as pool:
-        monkeypatch.setattr("projbandits.ledger.committing.time.sleep", pause)
+        monkeypatch.setattr("projbandits.ledger.committing._Arrivals.pause", pause)
         assert committer.submit(0) == 0
         assert [answer.result(5) for answer in answers] == [1, 2, 3]
     assert sizes == [4]
+
+
+def test_when_all_are_back_who_called_lately_nobody_is_awaited_any_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("projbandits.ledger.committing.WAIT_FOR_MORE", 30.0)
+    sizes = list[int]()
+
+    def commit(numbers: Sequence[int]) -> Sequence[int]:
+        sizes.append(len(numbers))
+        return numbers
+
+    committer: Committer[int, int] = Committer(commit, pauses=10)
+    committer._alone = False
+    waiting = [_Waiting([n]) for n in range(3)]
+    assert committer._run(waiting) == 3  # as the thread would, which then expects three
+    monkeypatch.setattr("projbandits.ledger.committing.MOST_TOGETHER", 3)
+    began = time.monotonic()
+    with ThreadPoolExecutor(3) as pool:
+        assert [*pool.map(committer.submit, range(3))] == [0, 1, 2]
+    assert time.monotonic() - began < 15.0
+    assert sizes == [3, 3]
 
 
 def test_nobody_is_awaited_who_has_not_called_lately(monkeypatch: pytest.MonkeyPatch) -> None:
     committer: Committer[int, int] = Committer(lambda numbers: numbers, pauses=10)
     committer._alone = False
     assert committer.submit(0) == 0
-    pauses = list[float]()
-    monkeypatch.setattr("projbandits.ledger.committing.time.sleep", pauses.append)
+    pauses = list[object]()
+    monkeypatch.setattr("projbandits.ledger.committing._Arrivals.pause", pauses.append)
     for number in range(5):
         committer._alone = False  # or it would commit by itself
         assert committer.submit(number) == number

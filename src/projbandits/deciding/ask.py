@@ -237,8 +237,8 @@ class Asking(Accounted):
         offer, numbers, _, _ = made.last
         if made.kept and isinstance(offer, offers.Offer):
             # The rows are in the ledger now, and need not be told again.
-            told = numbers._replace(events=[]) if numbers.events else numbers
-            self._recent.keep(ready.request.arms, made.last._replace(numbers=told))
+            offer.numbers = numbers._replace(events=[]) if numbers.events else numbers
+            self._recent.keep(ready.request.arms, made.last)
         self._span_checked = True
         return made.decisions
 
@@ -310,7 +310,7 @@ class Asking(Accounted):
         events = list(numbers.events)
         if columns != known.columns:
             events.append(reports.named(columns))
-        added = sum(len(event.vectors) for event in events if isinstance(event, Offered))
+        added = sum([len(event.vectors) for event in events if isinstance(event, Offered)])
         last = Last(arms, numbers, known, request.ids)
         return Made([*events, *decided], decisions, last, kept, added)
 
@@ -320,10 +320,11 @@ class Asking(Accounted):
             return offered, True, numbered(self._ledger, offered)
         if not self._ledger.whole and offered.vectors.size > KEPT_NUMBERS:
             return offered, False, NOT_KEPT
-        # The same arms as last time have the same D_k, which takes time to find.
-        last = self._recent.same(offered)
-        if last is not None:
-            return last.offer, True, last.numbers
+        if offered.numbers is None:
+            # The same arms as last time have the same D_k, which takes time to find.
+            offered = self._recent.same(offered) or offered
+        if offered.numbers is not None:
+            return offered, True, offered.numbers
         offered.own()
         return offered, True, numbered(self._ledger, offered, new)
 

@@ -124,15 +124,12 @@ class Recent:
         offer = found.offer
         return found if isinstance(offer, Offer) and offer.has_rows(arms) else None
 
-    def same(self, offer: Offer) -> Last | None:
-        """Return what is remembered of the same arms."""
-        for found in reversed(self._kept.values()):
-            if found.offer is offer:
-                return found
-        found = next(reversed(self._kept.values()), None)  # type: ignore[assignment]
-        if found is not None and isinstance(found.offer, Offer):
-            return found if found.offer.holds(offer.vectors, offer.labels) else None
-        return None
+    def same(self, offer: Offer) -> Offer | None:
+        """Return the same arms, if they were on offer last."""
+        last = next(reversed(self._kept.values()), None)
+        if last is None or not isinstance(last.offer, Offer):
+            return None
+        return last.offer if last.offer.holds(offer.vectors, offer.labels) else None
 
 
 def same_terms(one: Known, other: Known) -> bool:

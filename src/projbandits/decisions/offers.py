@@ -59,6 +59,7 @@ class Offer(FiniteArms):
         self.columns = columns
         self.labels = labels
         self._rows: dict[str, list[int]] = {}
+        self.numbers: Any = None  # how the ledger refers to them, once it has them
 
     @property
     def vast(self) -> bool:

@@ -12,7 +12,8 @@ from projbandits._checks import Array
 from projbandits.ledger import columns
 from projbandits.ledger.codec import EVENT_KINDS
 from projbandits.ledger.connecting import damaged
-from projbandits.ledger.happened import OUTCOMES, Decided, Described, Event, Learnt, Offered
+from projbandits.ledger.happened import OUTCOMES, Decided, Described, Event, Learnt, Offered, Rows
+from projbandits.ledger.packing import pack
 from projbandits.ledger.protocol import Behind, Entry, Exists, Held, admits, same_history, settled
 from projbandits.ledger.reading import Reader
 from projbandits.ledger.schema import MOST_EVENTS, ledgers, place
@@ -157,6 +158,7 @@ class Preparation:
         self.rows = list[columns.Row]()
         self.entries = list[Entry]()
         self.new: dict[int, Array] = {}
+        self._packed: dict[int, bytes] = {}
 
     def written(self, works: Iterable[Sequence[Event]]) -> Written:
         """Return what is added of the events of each caller."""
@@ -203,7 +205,7 @@ class Preparation:
                 raise Behind
             if not len(event.vectors):
                 return
-        row = columns.encode(event, self.reader.start + last + 1, about)
+        row = columns.encode(event, self.reader.start + last + 1, about, self._pack)
         digest = columns.sealed(row, digest)
         # Nothing is changed before this: it may be refused until here.
         if isinstance(event, ABOUT_DECISIONS) and held is not None:
@@ -216,6 +218,13 @@ class Preparation:
         self.rows.append(row)
         self.entries.append(Entry(last + 1, event, arm, first, label))
         self.head = Head(last + 1, digest, size)
+
+    def _pack(self, rows: Rows) -> bytes:
+        """Return the numbers of an offer, packed once for all who were made the same."""
+        packed = self._packed.get(id(rows))
+        if packed is None:
+            packed = self._packed[id(rows)] = pack(rows)
+        return packed
 
     def _arm(self, event: Decided) -> Array:
         if event.arm is not None:

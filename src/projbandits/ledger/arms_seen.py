@@ -70,7 +70,7 @@ class ArmsSeen:
             if row >= self._size():
                 self._read(reader)
             if row < self._catalogue.size:
-                return np.asarray(self._catalogue.vectors[row])
+                return self._catalogue.vectors[row]  # type: ignore[no-any-return]
             at = bisect_right(self._waiting, row, key=lambda pair: pair[1].first) - 1
             event = self._waiting[at][1]
             return np.asarray(event.vectors[row - event.first])

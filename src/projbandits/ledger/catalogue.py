@@ -48,6 +48,7 @@ class Catalogue:
         self.d = d
         self.size = 0
         self._room = np.empty((FIRST_ROWS, d))
+        self._shown = _read_only(self._room)
         self._found: dict[int, int] = {}
         self._others: dict[tuple[bytes, str | None], int] = {}
         # What the rows are called; rows beyond its end have no names.
@@ -59,9 +60,7 @@ class Catalogue:
     @property
     def vectors(self) -> Array:
         """The rows, read-only."""
-        rows = self._room[: self.size]
-        rows.flags.writeable = False
-        return rows
+        return self._shown[: self.size]
 
     def __len__(self) -> int:
         return self.size
@@ -104,11 +103,12 @@ class Catalogue:
         hashes = self._hashes(vectors, labels)
         get = self._found.get
         numbers = np.fromiter(map(get, hashes, repeat(-1)), np.int64, len(hashes))
-        here = numbers >= 0
         nameless = labels is None and not self._labels
         # Where nothing is new, all rows are compared at once.
-        if nameless and here.all() and self._room[numbers].tobytes() == vectors.tobytes():
+        known = nameless and numbers.min() >= 0
+        if known and self._room.take(numbers, axis=0).tobytes() == vectors.tobytes():
             return compact(numbers), None
+        here = numbers >= 0
         if here.any():
             found = self._room[numbers[here]].view(np.uint64)
             here[here] = (found == vectors.view(np.uint64)[here]).all(axis=1)
@@ -148,6 +148,8 @@ class Catalogue:
         if end > len(self._room):
             room = np.empty((max(end, 2 * len(self._room)), self.d))
             room[:start] = self._room[:start]
+            # In this order: whoever is interrupted in between makes both again.
+            self._shown = _read_only(room)
             self._room = room
         self._room[start:end] = vectors
         if labels is not None:
@@ -167,12 +169,18 @@ class Catalogue:
         # Mixed before they are multiplied: round numbers have bits in their upper half only.
         mixed = bits >> np.uint64(29)
         mixed ^= bits
-        found: list[int] = np.einsum("ij,j->i", mixed, self._factors).tolist()
+        found: list[int] = mixed.dot(self._factors).tolist()
         if labels is None:
             return found
         return [
             h if name is None else h ^ hash(name) for h, name in zip(found, labels, strict=True)
         ]
+
+
+def _read_only(room: Array) -> Array:
+    shown = room.view()
+    shown.flags.writeable = False
+    return shown
 
 
 def compact(numbers: NDArray[Any]) -> Rows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,12 @@ Row = list[Any]
 """What the columns hold, in the order of the table."""
 
 
-def encode(event: Event, place: int, about: int | None = None) -> Row:
+def encode(
+    event: Event,
+    place: int,
+    about: int | None = None,
+    packed: Callable[[Rows], bytes] = pack,
+) -> Row:
     """Return the columns of an event, in the order of `CONTENT`.
 
     Parameters
@@ -55,6 +60,8 @@ def encode(event: Event, place: int, about: int | None = None) -> Row:
         Where it stands.
     about : int, optional
         The place of the decision that an outcome belongs to.
+    packed : callable
+        Packs the numbers on offer.
     """
     kind = codec.EVENT_KINDS[type(event)]
     if isinstance(event, Decided):
@@ -75,7 +82,7 @@ def encode(event: Event, place: int, about: int | None = None) -> Row:
             None if index is None else int(index),
             kind,
             _text("id", event.id),
-            None if event.rows is None else pack(event.rows),
+            None if event.rows is None else packed(event.rows),
             pack(event.taken) if event.taken else None,
             None if event.arm is None else np.asarray(event.arm, "<f8").tobytes(),
             _text("arms", event.arms),

@@ -9,10 +9,11 @@ cannot leave half taken.
 
 from __future__ import annotations
 
+import sys
 import threading
-import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -23,6 +24,9 @@ Outcome = TypeVar("Outcome")
 
 MOST_TOGETHER = 1024
 """How many pieces of work go into one transaction at most."""
+
+NOBODY = sys.maxsize
+"""More than will ever wait."""
 
 WAIT_FOR_MORE = 0.0005
 """For how many seconds more work is awaited at a time."""
@@ -38,6 +42,40 @@ class _Waiting:
         self.outcomes: Sequence[Any] = ()
         self.done = threading.Lock()
         self.done.acquire()
+
+
+class _Arrivals:
+    """Who waits to be committed for. The thread that does so can wait for a number of them."""
+
+    def __init__(self) -> None:
+        self.queue: SimpleQueue[_Waiting | None] = SimpleQueue()
+        self._expected = NOBODY
+        self._there = threading.Lock()
+        self._there.acquire()
+
+    def add(self, waiting: _Waiting | None) -> None:
+        """Have one more wait."""
+        self.queue.put(waiting)
+        if self.queue.qsize() >= self._expected:
+            with suppress(RuntimeError):  # another thread has released it meanwhile
+                self._there.release()
+
+    def gather(self, pauses: int, expected: int) -> None:
+        """Wait as long as more keep coming, this often at most, until all of them are there."""
+        before = -1
+        self._there.acquire(blocking=False)  # of one who came when nobody was awaited any more
+        self._expected = expected
+        for _ in range(pauses):
+            there = self.queue.qsize()
+            if there == before or there >= expected:
+                break
+            before = there
+            self.pause()
+        self._expected = NOBODY
+
+    def pause(self) -> None:
+        """Wait a little, but no longer than until all are there."""
+        self._there.acquire(timeout=WAIT_FOR_MORE)
 
 
 class Committer(Generic[Work, Outcome]):
@@ -70,7 +108,7 @@ class Committer(Generic[Work, Outcome]):
 
     def after_fork(self) -> None:
         """Forget the thread and what it was doing; in a forked child neither exists."""
-        self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
+        self._arrivals = _Arrivals()
         self._busy, self._starting = threading.Lock(), threading.Lock()
         self._alone = True
         self._thread: threading.Thread | None = None
@@ -88,7 +126,7 @@ class Committer(Generic[Work, Outcome]):
             with self._busy:
                 return self._commit(works)
         waiting = _Waiting(works)
-        self._queue.put(waiting)
+        self._arrivals.add(waiting)
         if self._thread is None:
             self._start()
         waiting.done.acquire()
@@ -98,7 +136,7 @@ class Committer(Generic[Work, Outcome]):
         """Let the thread end once it has done what was submitted; more work starts another."""
         with self._starting:
             if self._thread is not None:
-                self._queue.put(None)
+                self._arrivals.add(None)
                 self._thread.join()
                 self._thread = None
         if not self._queue.empty():  # somebody came who still saw the thread
@@ -109,10 +147,10 @@ class Committer(Generic[Work, Outcome]):
             if self._thread is None:
                 # The thread must not keep alive what it works for.
                 run = weakref.WeakMethod(self._run)
-                weakref.finalize(self, self._queue.put, None)
+                weakref.finalize(self, self._arrivals.add, None)
                 thread = threading.Thread(
                     target=_serve,
-                    args=(self._queue, run, self._pauses),
+                    args=(self._arrivals, run, self._pauses),
                     name="projbandits-commits",
                     daemon=True,
                 )
@@ -128,7 +166,7 @@ class Committer(Generic[Work, Outcome]):
                 outcomes = self._commit(works)
         except BaseException as error:  # a caller must never wait for a thread that died
             outcomes = [_same(error) for _ in works]
-        others = self._queue.qsize()
+        others = self._arrivals.queue.qsize()
         self._alone = len(batch) == 1 and others == 0
         start = 0
         for waiting in batch:
@@ -138,11 +176,11 @@ class Committer(Generic[Work, Outcome]):
         return len(batch) + others
 
 
-def _serve(queue: SimpleQueue[_Waiting | None], run: weakref.WeakMethod[Any], pauses: int) -> None:
-    expected = MOST_TOGETHER
+def _serve(arrivals: _Arrivals, run: weakref.WeakMethod[Any], pauses: int) -> None:
+    expected, queue = MOST_TOGETHER, arrivals.queue
     while True:
         batch = [queue.get()]
-        _await_others(queue, pauses, expected - 1)
+        arrivals.gather(pauses, expected - 1)
         while len(batch) < MOST_TOGETHER and batch[-1] is not None:
             try:
                 batch.append(queue.get_nowait())
@@ -162,14 +200,3 @@ def _same(error: BaseException) -> BaseException:
     same.__dict__.update(error.__dict__)
     same.args, same.__cause__ = error.args, error.__cause__
     return same
-
-
-def _await_others(queue: SimpleQueue[Any], pauses: int, expected: int) -> None:
-    """Wait as long as more work keeps coming, this often at most, until all of it is there."""
-    before = -1
-    for _ in range(pauses):
-        there = queue.qsize()
-        if there == before or there >= expected:
-            return
-        before = there
-        time.sleep(WAIT_FOR_MORE)

@@ -137,7 +137,11 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Give a connection on which each statement sees one state of the database."""
-        with self.named(), self._gate.entered():
+        # In one piece, for every call comes this way: a context of its own for each part of it
+        # would take as long as the statements do.
+        gate, token = self._gate, object()
+        try:
+            gate.enter(token)
             try:
                 connection = self._idle.pop()
             except IndexError:
@@ -155,6 +159,16 @@ class Database:
                 self._idle.append(connection)
             else:
                 connection.close()
+        except (sa.exc.DBAPIError, self._engine.dialect.loaded_dbapi.Error) as error:
+            said = error.orig if isinstance(error, sa.exc.DBAPIError) else error
+            known = (_of_sqlite if self.sqlite else _of_postgresql)(said, self.shown)
+            if known is None:
+                raise  # a fault of this library
+            raise known from error
+        except UnicodeDecodeError as error:
+            raise damaged(self.shown, "a text in it is none") from error
+        finally:
+            gate.leave(token)
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
@@ -183,20 +197,6 @@ class Database:
         # An error closes the connection, which undoes the transaction.
         yield
         command(connection, "COMMIT")
-
-    @contextmanager
-    def named(self) -> Iterator[None]:
-        """Turn errors of the database into ones that name it and say what to do."""
-        try:
-            yield
-        except (sa.exc.DBAPIError, self._engine.dialect.loaded_dbapi.Error) as error:
-            said = error.orig if isinstance(error, sa.exc.DBAPIError) else error
-            known = (_of_sqlite if self.sqlite else _of_postgresql)(said, self.shown)
-            if known is None:
-                raise  # a fault of this library
-            raise known from error
-        except UnicodeDecodeError as error:
-            raise damaged(self.shown, "a text in it is none") from error
 
     def file(self) -> tuple[int, int] | None:
         """Return what tells one SQLite file from another in its place; None if there is none."""

@@ -11,8 +11,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 LONGEST_WAIT = 10.0
 """For how many seconds a fork waits at most."""
@@ -32,10 +31,9 @@ class Gate:
     Examples
     --------
     >>> from projbandits.ledger.gate import Gate
-    >>> gate = Gate(print)
-    >>> with gate.entered():
-    ...     print("inside")
-    inside
+    >>> gate, me = Gate(print), object()
+    >>> gate.enter(me)
+    >>> gate.leave(me)
     """
 
     def __init__(self, close: Callable[[], None] | None) -> None:
@@ -45,19 +43,17 @@ class Gate:
         if close is not None:
             _all.add(self)
 
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        """Be inside."""
-        token = object()
-        try:
+    def enter(self, token: object) -> None:
+        """Be inside, once nothing is forked; whoever calls this leaves in any case."""
+        self._inside[token] = threading.get_ident()
+        while self._shut:
+            del self._inside[token]
+            time.sleep(0.001)
             self._inside[token] = threading.get_ident()
-            while self._shut:
-                del self._inside[token]
-                time.sleep(0.001)
-                self._inside[token] = threading.get_ident()
-            yield
-        finally:
-            self._inside.pop(token, None)
+
+    def leave(self, token: object) -> None:
+        """Be outside."""
+        self._inside.pop(token, None)
 
     def shut(self) -> None:
         """Let nobody in, and wait until everybody else is out."""

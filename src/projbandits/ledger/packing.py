@@ -46,7 +46,9 @@ def pack(numbers: npt.ArrayLike) -> bytes:
     n = len(values)
     if n == 0:
         return b""
-    rising = n > 1 and bool((values[1:] > values[:-1]).all())
+    # Most lists that do not rise show it in what they span.
+    rising = n > 1 and int(values[-1]) - int(values[0]) >= n - 1
+    rising = rising and np.count_nonzero(values[1:] > values[:-1]) == n - 1
     kept = values[1:] - values[:-1] - 1 if rising else values
     width = int(kept.max()).bit_length()
     head = bytes([width | RISING * rising]) + _count(n)

@@ -27,6 +27,9 @@ RECENT_EVENTS = 4096
 """How many events and decisions of this process are kept in memory, to save looking them up."""
 
 
+UNSETTLED = (None,) * 4
+"""What became of a decision of which nothing was reported."""
+
 Decided = tuple[Sequence[Event], Any, bool]
 Deciding = Callable[[Sequence[Any]], tuple[Sequence[Decided | BaseException], Snapshot | None]]
 """Returns, for each of several requests, its events, its answer and `fresh`, or its error."""
@@ -251,7 +254,8 @@ class SqlLedger:
             self._held.clear()  # the other process may have told of these
         self._held.update(written.held)
         for id, held in written.held.items():
-            self._decided[id] = Held(*held[:3])
+            if id not in self._decided:
+                self._decided[id] = held if held[3:] == UNSETTLED else Held(*held[:3])
         while len(self._decided) > RECENT_EVENTS:
             self._held.pop(self._decided.popitem(last=False)[0], None)
         self.left = written.head

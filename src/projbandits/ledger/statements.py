@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import compress
 from typing import Any
 
@@ -192,10 +192,14 @@ def command(connection: sa.Connection, text: str) -> None:
     cursor.close()
 
 
-@contextmanager
-def unread(connection: sa.Connection) -> Iterator[None]:
+def unread(connection: sa.Connection) -> AbstractContextManager[None]:
     """Send statements to a server without waiting for each; their errors come at the end."""
-    pipeline = getattr(_driver(connection), "pipeline", nullcontext)
+    driver = _driver(connection)
+    return _unread(driver.pipeline) if hasattr(driver, "pipeline") else nullcontext()
+
+
+@contextmanager
+def _unread(pipeline: Callable[[], AbstractContextManager[Any]]) -> Iterator[None]:
     failed = None
     try:
         with pipeline():
