@@ -157,37 +157,35 @@ def play(
     alpha: float,
     basis: list[int],
     horizon: int,
+    trials: int,
     rng: np.random.Generator,
-) -> tuple[float, float]:
-    """One trial of a strategy of the paper on finitely many arms, from Section IV.
+) -> Array:
+    """Trials of a strategy of the paper on finitely many arms, from Section IV, side by side.
 
-    Returns the projection regret and the return regret at the horizon.
+    Returns the projection regret and the return regret at the horizon, a row for each trial.
     """
     K, d = X.shape
     F = X @ P
-    V = np.eye(d)
-    b = np.zeros(d)
-    regret = return_regret = 0.0
+    V = np.tile(np.eye(d), (trials, 1, 1))
+    b = np.zeros((trials, d))
+    regrets = np.zeros((trials, 2))
     for t in range(1, horizon + 1):
-        estimate = np.linalg.solve(V, b)
+        estimate = np.linalg.solve(V, b[:, :, None])[:, :, 0]
+        score = estimate @ (X if name in ("UE", "CURSE") else F).T
         if name in ("UE", "ProjectedUE"):
-            score = X @ estimate if name == "UE" else F @ estimate
-            inverse = np.linalg.inv(V)
-            width = np.sqrt(np.diag(X @ inverse @ X.T))
+            width = np.sqrt(np.einsum("ka,nab,kb->nk", X, np.linalg.inv(V), X))
             radius = alpha * math.sqrt(math.log(t) * min(d * math.log(t), K))
-            i = int(np.argmax(score + radius * width))
-        elif rng.random() < epsilon("finite", alpha, len(basis), t):
-            i = int(rng.choice(basis))
+            i = (score + radius * width).argmax(axis=1)
         else:
-            score = X @ estimate if name == "CURSE" else F @ estimate
-            i = int(np.argmax(score))
-        r = X[i] @ theta + sd * rng.normal()
+            explores = rng.random(trials) < epsilon("finite", alpha, len(basis), t)
+            i = np.where(explores, rng.choice(basis, size=trials), score.argmax(axis=1))
+        r = X[i] @ theta + sd * rng.normal(size=trials)
         learnt = F[i] if name == "REGRET" else X[i]
-        V = V + np.outer(learnt, learnt)
-        b = b + r * learnt
-        regret += (F @ theta).max() - F[i] @ theta
-        return_regret += (X @ theta).max() - X[i] @ theta
-    return float(regret), float(return_regret)
+        V = V + learnt[:, :, None] * learnt[:, None, :]
+        b = b + r[:, None] * learnt
+        regrets[:, 0] += (F @ theta).max() - F[i] @ theta
+        regrets[:, 1] += (X @ theta).max() - X[i] @ theta
+    return regrets
 
 
 def paired(one: Array, other: Array, z: float) -> tuple[float, float, float, float]:
