@@ -142,7 +142,7 @@ def test_who_comes_while_the_thread_ends_does_not_wait_for_ever() -> None:
                 end()
                 committer._alone = False
                 self.late = pool.submit(committer.submit, 2)
-                while committer._queue.empty():
+                while committer._arrivals.queue.empty():
                     time.sleep(0.001)
 
         ending = Ending()

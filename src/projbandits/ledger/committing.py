@@ -139,7 +139,7 @@ class Committer(Generic[Work, Outcome]):
                 self._arrivals.add(None)
                 self._thread.join()
                 self._thread = None
-        if not self._queue.empty():  # somebody came who still saw the thread
+        if not self._arrivals.queue.empty():  # somebody came who still saw the thread
             self._start()
 
     def _start(self) -> None:
