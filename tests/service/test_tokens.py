@@ -187,7 +187,7 @@ def test_tokens_are_made_listed_and_revoked_from_the_command_line(films: Service
     listed = run(app, ["token", "list", *store])
     assert id in listed.stdout
     assert "Ada" in listed.stdout
-    assert text.rpartition("_")[2] not in listed.stdout
+    assert text.split("_", 2)[2] not in listed.stdout
     assert run(app, ["token", "revoke", id, *store]).exit_code == 0
     assert id not in run(app, ["token", "list", *store]).stdout
     again = run(app, ["token", "revoke", id, *store])
