@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from projbandits._checks import LARGEST_SEED, integer
+from projbandits._checks import LARGEST_SEED, integer, short
 from projbandits.deciding import reports
 from projbandits.deciding.ask import Asking
 from projbandits.deciding.finding import Finding
@@ -142,7 +142,7 @@ class Decider(Finding, Asking):
             raise ValueError(
                 "name must be that of a new decider, or of one with the same strategy, subspace, "
                 f"columns, features and half-life, {name!r} has {self._known.strategy!r} on "
-                f"{self._known.subspace!r} with columns={self.columns} and "
+                f"{self._known.subspace!r} with columns={short(self.columns)} and "
                 f"half_life={self.half_life}: "
                 "take part with Decider.open(store, name), and change it with change(...)"
             )
