@@ -75,3 +75,22 @@ def test_a_stream_used_twice_and_a_decision_ahead_of_its_time_are_found() -> Non
         for each in events:
             tally.add(at, each)
         assert tally.sessions().kept is kept
+
+
+def test_what_others_add_meanwhile_is_no_fault() -> None:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, store=MemoryStore(), name="films")
+    made = [decider.ask(np.eye(3)) for _ in range(6)]
+    decider.tell_many([(decision, 1.0) for decision in made[:4]])
+    busy = [True]
+
+    def meanwhile(done: int, total: int) -> None:
+        if busy.pop():
+            decider.tell(made[4], 2.0)
+            decider.amend(made[0], 3.0)
+            decider.withdraw(made[1])
+            decider.tell(decider.ask(np.eye(3)), 4.0)
+        busy.append(False)
+
+    findings = check_promises(decider._ledger, progress=meanwhile)
+    assert [finding.kept for finding in findings] == [True] * 5, findings
+    assert findings[2].found.startswith("4 observations")

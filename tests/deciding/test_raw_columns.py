@@ -81,7 +81,7 @@ def test_everything_that_is_read_knows_features_and_contexts(tmp_path: Path) -> 
     np.testing.assert_allclose(estimates[0].features, estimates[1].features, rtol=1e-12)
     again = pb.Decider(features=made(), store=url, name="films")
     assert again.steps == 21
-    with pytest.raises(ValueError, match="same strategy, subspace, columns, features"):
+    with pytest.raises(ValueError, match="subspace, columns, features and half-life"):
         pb.Decider(features=made(missing="mean"), store=url, name="films")
     decider.close()
     again.close()

@@ -1,5 +1,6 @@
 """Deciders in stores: made, joined, opened, or refused by name."""
 
+import re
 import sqlite3
 import sys
 from pathlib import Path
@@ -114,17 +115,17 @@ def test_who_joins_means_the_same_columns() -> None:
 
 
 def test_opening_what_is_not_there_makes_nothing(tmp_path: Path) -> None:
-    missing, foreign = tmp_path / "mistyped.db", tmp_path / "foreign.db"
+    missing, foreign = tmp_path / "mistyped.db", tmp_path / "foreign #1, 100%.db"
     with sqlite3.connect(foreign) as connection:
         connection.execute("CREATE TABLE films (title TEXT)")
     connection.close()
+    content = foreign.read_bytes()
     for path in (missing, foreign):
-        with pytest.raises(KeyError, match=f"{path} holds no deciders"):
+        with pytest.raises(KeyError, match=re.escape(f"{path} holds no deciders")):
             pb.Decider.open(f"sqlite:///{path}", "films")
     assert not missing.exists()
-    with sqlite3.connect(foreign) as connection:
-        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("films",)]
-    connection.close()
+    assert foreign.read_bytes() == content  # nor is it brought into another mode
+    assert [*tmp_path.iterdir()] == [foreign]
 
 
 def test_a_server_without_its_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from projbandits.ledger.happened import (
     Opened,
     Outcome,
     Told,
+    Withdrawn,
 )
 from projbandits.ledger.protocol import Held, Ledger
 
@@ -100,7 +101,7 @@ def check_promises(
     for some in ledger.decisions():
         some = [held for held in some if held.position <= last]
         for held in some:
-            sums.add(held)
+            sums.add(held.arm, *tally.fates.get(held.decision.id, (0, None)))
         again.add(some)
         progress(last + min(some[-1].position if some else last, last), 2 * last)
     return [
@@ -120,6 +121,9 @@ class _Tally:
         self.ids = dict[str, int]()
         self.told = dict[str, int]()
         self.unknown = 0
+        # By id, the place of the first report and the outcome in force: as of the last event that
+        # is looked at, since others may be adding more.
+        self.fates = dict[str, tuple[int, float | None]]()
         self.streams = set[tuple[int, int]]()
         self.shared = 0
         self.others = list[tuple[int, Event]]()
@@ -139,6 +143,10 @@ class _Tally:
                 self.ahead += event.known >= position
         elif isinstance(event, Outcome):
             self.unknown += event.id not in self.ids
+            place, _ = self.fates.get(event.id, (position, None))
+            reward = None if isinstance(event, Withdrawn) else event.reward
+            if event.id in self.fates or reward is not None:
+                self.fates[event.id] = place, reward
             if isinstance(event, Told):
                 self.told[event.id] = self.told.get(event.id, 0) + 1
         elif isinstance(event, Learnt | Merged | Believed):
@@ -227,9 +235,9 @@ class _Sums:
                 self.n += event.n
                 self._rows.extend(root * event.factor)
 
-    def add(self, held: Held) -> None:
-        if held.reward is not None and held.place is not None:
-            self._observe(held.arm, held.reward, held.place)
+    def add(self, arm: Array, position: int, reward: float | None) -> None:
+        if reward is not None:
+            self._observe(arm, reward, position)
 
     def _observe(self, x: Array, reward: float, position: int) -> None:
         self.n += 1

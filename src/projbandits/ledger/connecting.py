@@ -7,8 +7,9 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
@@ -205,6 +206,15 @@ class Database:
         except OSError:
             return None
         return found.st_dev, found.st_ino
+
+    def has_table(self, name: str) -> bool:
+        """Tell whether a SQLite file has a table, and change nothing: it may be somebody else's."""
+        uri = f"file:{quote(self.shown)}?mode=ro"
+        with self.named(), self._gate.entered():
+            connection = sqlite3.connect(uri, uri=True, timeout=LOCK_PATIENCE)
+            with closing(connection):
+                found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [name])
+                return found.fetchone() is not None
 
     def _check_file(self) -> None:
         """Raise if the file was replaced: what is written to the old one would be lost."""

@@ -137,9 +137,9 @@ def version(database: Database) -> int | None:
 
 
 def is_there(database: Database) -> bool:
-    """Tell whether a database holds the tables, without making a file of a mistyped name."""
-    if database.sqlite and database.file() is None:
-        return False
+    """Tell whether a database holds the tables, and leave it as it is if it does not."""
+    if database.sqlite:
+        return database.file() is not None and database.has_table(versions.name)
     return version(database) is not None
 
 
