@@ -209,12 +209,19 @@ class Database:
 
     def has_table(self, name: str) -> bool:
         """Tell whether a SQLite file has a table, and change nothing: it may be somebody else's."""
-        uri = f"file:{quote(self.shown)}?mode=ro"
-        with self.named(), self._gate.entered():
-            connection = sqlite3.connect(uri, uri=True, timeout=LOCK_PATIENCE)
-            with closing(connection):
+        uri, token = f"file:{quote(self.shown)}?mode=ro", object()
+        try:
+            self._gate.enter(token)
+            with closing(sqlite3.connect(uri, uri=True, timeout=LOCK_PATIENCE)) as connection:
                 found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [name])
                 return found.fetchone() is not None
+        except sqlite3.Error as error:
+            known = _of_sqlite(error, self.shown)
+            if known is None:
+                raise  # a fault of this library
+            raise known from error
+        finally:
+            self._gate.leave(token)
 
     def _check_file(self) -> None:
         """Raise if the file was replaced: what is written to the old one would be lost."""
