@@ -86,7 +86,9 @@ def test_what_a_strategy_cannot_know_is_said() -> None:
         (pb.REGRET(), log, pb.Subspace.coordinates([0], d=3)),
         (pb.REGRET(), pl.from_pandas(log), U),
     ):
-        with pytest.raises(ValueError, match=r"it has 0 of 50 \(the others came by `learn`"):
+        with pytest.raises(
+            ValueError, match=r"knew 50 outcomes, the log has 0 \(the others came by `learn`"
+        ):
             pb.replay(table, other, subspace=given)
 
 
