@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -468,3 +469,13 @@ def effects_of_arms(X: Array, action: Any, reward: Array, sure: float) -> tuple[
     per_variance, free = float(np.trace(M @ np.diag(counts))), len(X) - X.shape[1]
     missed = float(y @ M @ y)
     return (missed - free * noise) / per_variance, free * (missed / sure - noise) / per_variance
+
+
+def write_ahead_checksum(words: Iterable[int], start: tuple[int, int] = (0, 0)) -> tuple[int, int]:
+    """The checksum of SQLite's write-ahead log, pair of words by pair."""
+    s, t = start
+    words = iter(words)
+    for a in words:
+        s = (s + a + t) % 2**32
+        t = (t + next(words) + s) % 2**32
+    return s, t

@@ -17,6 +17,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
     made = Database(f"sqlite:///{tmp_path}/films.db")
     with made.writing() as connection:
         connection.exec_driver_sql("CREATE TABLE seen (number INTEGER)")
+    made.waited = True
     yield made
     made.close()
 

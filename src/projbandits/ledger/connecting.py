@@ -19,6 +19,7 @@ from projbandits.ledger.forking import renewed
 from projbandits.ledger.gate import Gate
 from projbandits.ledger.protocol import Damaged
 from projbandits.ledger.statements import command, unread
+from projbandits.ledger.write_ahead import log_damage
 
 Answer = TypeVar("Answer")
 
@@ -84,8 +85,12 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = _checked(url)
         self._file: tuple[int, int] | None = None
+        self.waited = False  # whether the last transaction on SQLite had to, for another process
         self.sqlite = self.url.get_backend_name() == "sqlite"
         self.shown = _shown(self.url)
+        what = log_damage(self.shown) if self.sqlite else None
+        if what is not None:
+            raise damaged(f"{self.shown}-wal", what)
         self.after_fork()
         renewed(self)
 
@@ -192,7 +197,9 @@ class Database:
         # PostgreSQL a statement after the one that waited for the lock must see what was committed.
         if self.sqlite:
             self._check_file()
-            _begin_sqlite(connection)
+            began = time.monotonic()
+            (_take_turns if self.waited else command)(connection, BEGIN_SQLITE)
+            self.waited = time.monotonic() - began > LOOK_AGAIN
         else:
             command(connection, BEGIN_POSTGRESQL)
         # An error closes the connection, which undoes the transaction.
@@ -272,7 +279,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
     connection.execute("PRAGMA fullfsync=ON")
 
 
-def _begin_sqlite(connection: sa.Connection) -> None:
+def _take_turns(connection: sa.Connection, begin: str) -> None:
     """Begin as soon as no other process writes.
 
     Left to itself, SQLite looks again ever more seldom, up to a tenth of a second apart: under
@@ -282,7 +289,7 @@ def _begin_sqlite(connection: sa.Connection) -> None:
     command(connection, "PRAGMA busy_timeout=0")
     while True:
         try:
-            command(connection, BEGIN_SQLITE)
+            command(connection, begin)
             break
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
