@@ -28,6 +28,9 @@ Done = TypeVar("Done")
 THREADS = 64
 """How many requests are worked on at a time: those that wait for one flush share it."""
 
+HEAVY_THREADS = 4
+"""How many audits, logs and catalogues are worked on at a time; others do not wait for them."""
+
 COOKIE = "projbandits"
 EXPIRING = 10.0
 """How many seconds pass between two looks for decisions that are overdue."""
@@ -63,6 +66,7 @@ class Server:
         self.stopping = asyncio.Event()
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="projbandits")
         self.slow = ThreadPoolExecutor(2, thread_name_prefix="projbandits-slow")
+        self._heavy = ThreadPoolExecutor(HEAVY_THREADS, thread_name_prefix="projbandits-heavy")
         self._door = ThreadPoolExecutor(1, thread_name_prefix="projbandits-door")
         self._overviews: dict[str, Overview] = {}
         self._in_flight: Counter[str] = Counter()
@@ -120,7 +124,8 @@ class Server:
 
     async def worked(self, route: Route, call: Call, who: str) -> Any:
         """Return the answer of a thread to a request."""
-        return await self.run(partial(_worked, route.does, call), who)
+        pool = self._heavy if route.heavy else None
+        return await self.run(partial(_worked, route.does, call), who, pool)
 
     async def allowed(self, request: Request, scope: str, decider: str | None) -> Token:
         """Return the token of a request, or raise if it does not allow what is asked."""
@@ -275,9 +280,8 @@ class Server:
         """Finish what was begun, and let go of the store."""
         for close in self.closing:
             close()
-        self._pool.shutdown()
-        self.slow.shutdown()
-        self._door.shutdown()
+        for pool in (self._pool, self._heavy, self.slow, self._door):
+            pool.shutdown()
         self.hub.close()
 
 
