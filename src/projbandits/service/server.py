@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -21,6 +21,7 @@ from projbandits.service.hub import Hub
 from projbandits.service.metrics import Labels, Metrics
 from projbandits.service.overview import Overview
 from projbandits.service.refusals import EXPECTED_ERRORS, Refused, refused
+from projbandits.service.threads import Threads
 from projbandits.service.tokens import Token
 
 Done = TypeVar("Done")
@@ -65,8 +66,8 @@ class Server:
         self.metrics = Metrics()
         self.stopping = asyncio.Event()
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="projbandits")
-        self.slow = ThreadPoolExecutor(2, thread_name_prefix="projbandits-slow")
-        self._heavy = ThreadPoolExecutor(HEAVY_THREADS, thread_name_prefix="projbandits-heavy")
+        self.slow = Threads(2, "projbandits-slow")
+        self._heavy = Threads(HEAVY_THREADS, "projbandits-heavy")
         self._door = ThreadPoolExecutor(1, thread_name_prefix="projbandits-door")
         self._overviews: dict[str, Overview] = {}
         self._in_flight: Counter[str] = Counter()
@@ -163,9 +164,7 @@ class Server:
         find = partial(self.hub.token, text, time.monotonic())
         return await self.guarded(find, pool=self._door, who=NOBODY)
 
-    async def run(
-        self, work: Callable[[], Done], who: str, pool: ThreadPoolExecutor | None = None
-    ) -> Done:
+    async def run(self, work: Callable[[], Done], who: str, pool: Executor | None = None) -> Done:
         """Have work done by a thread, unless too much is under way."""
         left = self.entered(who)
         loop = asyncio.get_running_loop()
@@ -202,7 +201,7 @@ class Server:
         )
 
     async def guarded(
-        self, work: Callable[[], Done], pool: ThreadPoolExecutor | None = None, who: str = ""
+        self, work: Callable[[], Done], pool: Executor | None = None, who: str = ""
     ) -> Done:
         """Have work done by a thread; what the library raises is a refusal."""
         try:
@@ -280,7 +279,7 @@ class Server:
         """Finish what was begun, and let go of the store."""
         for close in self.closing:
             close()
-        for pool in (self._pool, self._heavy, self.slow, self._door):
+        for pool in (self._heavy, self.slow, self._pool, self._door):
             pool.shutdown()
         self.hub.close()
 
