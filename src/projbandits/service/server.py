@@ -39,6 +39,9 @@ EXPIRING = 10.0
 NOBODY = "nobody"
 """Whose requests those with tokens are that are not known."""
 
+BEGUN = 3.0
+"""For how many seconds what was begun is waited for when the process is asked to end."""
+
 HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
 REPORT = {
     **HEADERS,
@@ -72,6 +75,7 @@ class Server:
         self._overviews: dict[str, Overview] = {}
         self._in_flight: Counter[str] = Counter()
         self._flying = 0
+        self._given_up: asyncio.Future[None] | None = None
         self.closing: list[Callable[[], None]] = []
 
     async def answer(self, route: Route, request: Request) -> Response:
@@ -170,10 +174,14 @@ class Server:
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(pool or self._pool, work)
         future.add_done_callback(lambda _: left())
-        done, _ = await asyncio.wait([future], timeout=self.limits.seconds)
-        if not done:
+        if self._given_up is None:
+            self._given_up = loop.create_future()
+        either: set[asyncio.Future[Any]] = {future, self._given_up}
+        limit, first = self.limits.seconds, asyncio.FIRST_COMPLETED
+        done, _ = await asyncio.wait(either, timeout=limit, return_when=first)
+        if future not in done:
             future.add_done_callback(_forgotten)
-            raise self.too_late()
+            raise self.ending() if done else self.too_late()
         return future.result()
 
     def entered(self, who: str) -> Callable[[], None]:
@@ -197,6 +205,14 @@ class Server:
             503,
             f"this took more than {self.limits.seconds:g} s and may still be done: send the same "
             "again, with the same id",
+            retry=1,
+        )
+
+    def ending(self) -> Refused:
+        """Return what a caller gets whose answer would keep the process from ending."""
+        return Refused(
+            503,
+            "the service ends, and this may still be done: send the same again, with the same id",
             retry=1,
         )
 
@@ -274,6 +290,11 @@ class Server:
                 settling.add_done_callback(_forgotten)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.stopping.wait(), 1.0)
+        until = time.monotonic() + BEGUN
+        while self._flying and time.monotonic() < until:
+            await asyncio.sleep(0.02)
+        if self._given_up is not None and not self._given_up.done():
+            self._given_up.set_result(None)
 
     def close(self) -> None:
         """Finish what was begun, and let go of the store."""
