@@ -1,5 +1,6 @@
 """How much a server takes, and what it says of itself."""
 
+import asyncio
 import json
 import random
 import re
@@ -14,10 +15,13 @@ from typing import Any
 
 import pytest
 
+from projbandits.service import server as service_server
 from projbandits.service.bodies import Make
 from projbandits.service.calls import Limits
 from projbandits.service.item_files import read
 from projbandits.service.metrics import Metrics
+from projbandits.service.refusals import Refused
+from projbandits.service.server import HEAVY_THREADS
 from tests.faults import requests
 from tests.service.conftest import FILMS, MAKE, Service, started
 
@@ -141,6 +145,52 @@ def test_too_many_requests_at_a_time_are_sent_away_until_later(
         assert time.monotonic() < until
         time.sleep(0.01)
     assert answer.json()["name"] == "films"
+
+
+def test_many_audits_at_a_time_do_not_hold_up_other_requests(
+    films: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decider, go, inside = films.hub.decider(films.name), threading.Event(), threading.Semaphore(0)
+
+    def waits(**_: object) -> None:
+        inside.release()
+        go.wait(60)
+        raise ValueError("nothing to audit")
+
+    monkeypatch.setattr(decider, "audit", waits)
+    with ThreadPoolExecutor(80) as pool:
+        sent = [pool.submit(films.client.get, f"{films.path}/audit") for _ in range(80)]
+        try:
+            assert all(inside.acquire(timeout=30) for _ in range(HEAVY_THREADS))
+            assert films.ok("GET", "/belief")["decisions"] == 0
+            assert not inside.acquire(blocking=False)  # the others wait their turn
+        finally:
+            go.set()
+        assert {future.result().status_code for future in sent} == {422}
+
+
+def test_what_takes_too_long_for_a_process_that_ends_is_sent_away_to_come_again(
+    films: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_server, "BEGUN", 0.2)
+    go = threading.Event()
+
+    async def work() -> tuple[str, Refused]:
+        server = service_server.Server(films.hub)
+        ticking = asyncio.create_task(server.tick())
+        quick = asyncio.create_task(server.run(lambda: "in time", "one"))
+        long = asyncio.create_task(server.run(lambda: go.wait(60), "one"))
+        await asyncio.sleep(0.05)
+        server.stopping.set()
+        await ticking
+        with pytest.raises(Refused) as refused:
+            await long
+        go.set()
+        return await quick, refused.value
+
+    answer, refused = asyncio.run(work())
+    assert answer == "in time"
+    assert (refused.status, refused.headers()["retry-after"]) == (503, "1")
 
 
 def test_asks_and_tells_that_take_too_long_are_answered_and_may_still_be_done(

@@ -388,6 +388,8 @@ class Route(NamedTuple):
         What the body is.
     begins : callable or None
         What begins to answer it, if many are answered together.
+    heavy : bool
+        Whether it may take seconds, so that few are worked on at a time.
     """
 
     method: str
@@ -396,6 +398,7 @@ class Route(NamedTuple):
     does: Callable[[Call], Answer]
     sent: type[Body] | None = None
     begins: Callable[[Call], Begun | None] | None = None
+    heavy: bool = False
 
 
 ONE = "/v1/deciders/{name}"
@@ -403,14 +406,14 @@ ROUTES = [
     Route("GET", "/v1/deciders", "observe", all_deciders),
     Route("PUT", ONE, "administer", make, Make),
     Route("GET", ONE, "observe", one_decider),
-    Route("PUT", f"{ONE}/items", "administer", put_items),
+    Route("PUT", f"{ONE}/items", "administer", put_items, heavy=True),
     Route("POST", f"{ONE}/ask", "decide", ask, Ask, begin_ask),
     Route("POST", f"{ONE}/tell", "decide", tell, Tell, begin_tell),
     Route("POST", f"{ONE}/amend", "decide", amend, Outcome),
     Route("POST", f"{ONE}/withdraw", "decide", withdraw, Withdraw),
     Route("GET", f"{ONE}/decisions/{{id:path}}", "observe", one_decision),
-    Route("GET", f"{ONE}/audit", "observe", audit),
-    Route("GET", f"{ONE}/audit.html", "observe", audit_page),
+    Route("GET", f"{ONE}/audit", "observe", audit, heavy=True),
+    Route("GET", f"{ONE}/audit.html", "observe", audit_page, heavy=True),
     Route("GET", f"{ONE}/belief", "observe", belief),
-    Route("GET", f"{ONE}/log.parquet", "observe", log),
+    Route("GET", f"{ONE}/log.parquet", "observe", log, heavy=True),
 ]

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -21,6 +21,7 @@ from projbandits.service.hub import Hub
 from projbandits.service.metrics import Labels, Metrics
 from projbandits.service.overview import Overview
 from projbandits.service.refusals import EXPECTED_ERRORS, Refused, refused
+from projbandits.service.threads import Threads
 from projbandits.service.tokens import Token
 
 Done = TypeVar("Done")
@@ -28,12 +29,18 @@ Done = TypeVar("Done")
 THREADS = 64
 """How many requests are worked on at a time: those that wait for one flush share it."""
 
+HEAVY_THREADS = 4
+"""How many audits, logs and catalogues are worked on at a time; others do not wait for them."""
+
 COOKIE = "projbandits"
 EXPIRING = 10.0
 """How many seconds pass between two looks for decisions that are overdue."""
 
 NOBODY = "nobody"
 """Whose requests those with tokens are that are not known."""
+
+BEGUN = 3.0
+"""For how many seconds what was begun is waited for when the process is asked to end."""
 
 HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
 REPORT = {
@@ -62,11 +69,13 @@ class Server:
         self.metrics = Metrics()
         self.stopping = asyncio.Event()
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="projbandits")
-        self.slow = ThreadPoolExecutor(2, thread_name_prefix="projbandits-slow")
+        self.slow = Threads(2, "projbandits-slow")
+        self._heavy = Threads(HEAVY_THREADS, "projbandits-heavy")
         self._door = ThreadPoolExecutor(1, thread_name_prefix="projbandits-door")
         self._overviews: dict[str, Overview] = {}
         self._in_flight: Counter[str] = Counter()
         self._flying = 0
+        self._given_up: asyncio.Future[None] | None = None
         self.closing: list[Callable[[], None]] = []
 
     async def answer(self, route: Route, request: Request) -> Response:
@@ -120,7 +129,8 @@ class Server:
 
     async def worked(self, route: Route, call: Call, who: str) -> Any:
         """Return the answer of a thread to a request."""
-        return await self.run(partial(_worked, route.does, call), who)
+        pool = self._heavy if route.heavy else None
+        return await self.run(partial(_worked, route.does, call), who, pool)
 
     async def allowed(self, request: Request, scope: str, decider: str | None) -> Token:
         """Return the token of a request, or raise if it does not allow what is asked."""
@@ -158,18 +168,20 @@ class Server:
         find = partial(self.hub.token, text, time.monotonic())
         return await self.guarded(find, pool=self._door, who=NOBODY)
 
-    async def run(
-        self, work: Callable[[], Done], who: str, pool: ThreadPoolExecutor | None = None
-    ) -> Done:
+    async def run(self, work: Callable[[], Done], who: str, pool: Executor | None = None) -> Done:
         """Have work done by a thread, unless too much is under way."""
         left = self.entered(who)
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(pool or self._pool, work)
         future.add_done_callback(lambda _: left())
-        done, _ = await asyncio.wait([future], timeout=self.limits.seconds)
-        if not done:
+        if self._given_up is None:
+            self._given_up = loop.create_future()
+        either: set[asyncio.Future[Any]] = {future, self._given_up}
+        limit, first = self.limits.seconds, asyncio.FIRST_COMPLETED
+        done, _ = await asyncio.wait(either, timeout=limit, return_when=first)
+        if future not in done:
             future.add_done_callback(_forgotten)
-            raise self.too_late()
+            raise self.ending() if done else self.too_late()
         return future.result()
 
     def entered(self, who: str) -> Callable[[], None]:
@@ -196,8 +208,16 @@ class Server:
             retry=1,
         )
 
+    def ending(self) -> Refused:
+        """Return what a caller gets whose answer would keep the process from ending."""
+        return Refused(
+            503,
+            "the service ends, and this may still be done: send the same again, with the same id",
+            retry=1,
+        )
+
     async def guarded(
-        self, work: Callable[[], Done], pool: ThreadPoolExecutor | None = None, who: str = ""
+        self, work: Callable[[], Done], pool: Executor | None = None, who: str = ""
     ) -> Done:
         """Have work done by a thread; what the library raises is a refusal."""
         try:
@@ -270,14 +290,18 @@ class Server:
                 settling.add_done_callback(_forgotten)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.stopping.wait(), 1.0)
+        until = time.monotonic() + BEGUN
+        while self._flying and time.monotonic() < until:
+            await asyncio.sleep(0.02)
+        if self._given_up is not None and not self._given_up.done():
+            self._given_up.set_result(None)
 
     def close(self) -> None:
         """Finish what was begun, and let go of the store."""
         for close in self.closing:
             close()
-        self._pool.shutdown()
-        self.slow.shutdown()
-        self._door.shutdown()
+        for pool in (self._heavy, self.slow, self._pool, self._door):
+            pool.shutdown()
         self.hub.close()
 
 
