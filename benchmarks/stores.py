@@ -297,7 +297,7 @@ def _folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-FIGURES = {
+FIGURES: dict[str, Callable[[], None]] = {
     "optuna": against_optuna,
     "processes": two_processes,
     "sizes": sizes,
