@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from projbandits.ledger.committing import Committer, _Waiting
+from projbandits.ledger.committing import Committer
 
 
 def test_what_arrives_during_a_flush_goes_together_and_each_gets_its_own_answer() -> None:
@@ -64,6 +64,7 @@ def test_when_all_are_back_who_called_lately_nobody_is_awaited_any_longer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("projbandits.ledger.committing.WAIT_FOR_MORE", 30.0)
+    monkeypatch.setattr("projbandits.ledger.committing.MOST_TOGETHER", 3)  # expected at first
     sizes = list[int]()
 
     def commit(numbers: Sequence[int]) -> Sequence[int]:
@@ -72,14 +73,11 @@ def test_when_all_are_back_who_called_lately_nobody_is_awaited_any_longer(
 
     committer: Committer[int, int] = Committer(commit, pauses=10)
     committer._alone = False
-    waiting = [_Waiting([n]) for n in range(3)]
-    assert committer._run(waiting) == 3  # as the thread would, which then expects three
-    monkeypatch.setattr("projbandits.ledger.committing.MOST_TOGETHER", 3)
     began = time.monotonic()
     with ThreadPoolExecutor(3) as pool:
         assert [*pool.map(committer.submit, range(3))] == [0, 1, 2]
     assert time.monotonic() - began < 15.0
-    assert sizes == [3, 3]
+    assert sizes == [3]
 
 
 def test_nobody_is_awaited_who_has_not_called_lately(monkeypatch: pytest.MonkeyPatch) -> None:

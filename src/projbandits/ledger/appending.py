@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,8 +12,7 @@ from projbandits._checks import Array
 from projbandits.ledger import columns
 from projbandits.ledger.codec import EVENT_KINDS
 from projbandits.ledger.connecting import damaged
-from projbandits.ledger.happened import OUTCOMES, Decided, Described, Event, Learnt, Offered, Rows
-from projbandits.ledger.packing import pack
+from projbandits.ledger.happened import OUTCOMES, Decided, Described, Event, Learnt, Offered
 from projbandits.ledger.protocol import Behind, Entry, Exists, Held, admits, same_history, settled
 from projbandits.ledger.reading import Reader
 from projbandits.ledger.schema import MOST_EVENTS, ledgers, place
@@ -148,17 +147,23 @@ class Preparation:
         The decisions that the events are about and what became of them, by id; it is changed.
     keys : collection of str
         The keys of history and infinite sets among the events.
+    packed : mapping
+        What `columns.offers_packed` makes of the events.
     """
 
     def __init__(
-        self, reader: Reader, head: Head, held: dict[str, Held], keys: Collection[str]
+        self,
+        reader: Reader,
+        head: Head,
+        held: dict[str, Held],
+        keys: Collection[str],
+        packed: Mapping[int, bytes],
     ) -> None:
-        self.reader, self.head, self.held = reader, head, held
+        self.reader, self.head, self.held, self.packed = reader, head, held, packed
         self.keyed = reader.keyed(keys) if keys else {}
         self.rows = list[columns.Row]()
         self.entries = list[Entry]()
         self.new: dict[int, Array] = {}
-        self._packed: dict[int, bytes] = {}
 
     def written(self, works: Iterable[Sequence[Event]]) -> Written:
         """Return what is added of the events of each caller."""
@@ -205,7 +210,7 @@ class Preparation:
                 raise Behind
             if not len(event.vectors):
                 return
-        row = columns.encode(event, self.reader.start + last + 1, about, self._pack)
+        row = columns.encode(event, self.reader.start + last + 1, about, self.packed)
         digest = columns.sealed(row, digest)
         # Nothing is changed before this: it may be refused until here.
         if isinstance(event, ABOUT_DECISIONS) and held is not None:
@@ -218,13 +223,6 @@ class Preparation:
         self.rows.append(row)
         self.entries.append(Entry(last + 1, event, arm, first, label))
         self.head = Head(last + 1, digest, size)
-
-    def _pack(self, rows: Rows) -> bytes:
-        """Return the numbers of an offer, packed once for all who were made the same."""
-        packed = self._packed.get(id(rows))
-        if packed is None:
-            packed = self._packed[id(rows)] = pack(rows)
-        return packed
 
     def _arm(self, event: Decided) -> Array:
         if event.arm is not None:

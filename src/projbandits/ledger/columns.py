@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ def encode(
     event: Event,
     place: int,
     about: int | None = None,
-    packed: Callable[[Rows], bytes] = pack,
+    packed: Mapping[int, bytes] = {},
 ) -> Row:
     """Return the columns of an event, in the order of `CONTENT`.
 
@@ -60,8 +60,8 @@ def encode(
         Where it stands.
     about : int, optional
         The place of the decision that an outcome belongs to.
-    packed : callable
-        Packs the numbers on offer.
+    packed : mapping
+        The numbers on offer as `offers_packed` has them, if it was asked for them.
     """
     kind = codec.EVENT_KINDS[type(event)]
     if isinstance(event, Decided):
@@ -82,7 +82,7 @@ def encode(
             None if index is None else int(index),
             kind,
             _text("id", event.id),
-            None if event.rows is None else packed(event.rows),
+            None if event.rows is None else packed.get(id(event.rows)) or pack(event.rows),
             pack(event.taken) if event.taken else None,
             None if event.arm is None else np.asarray(event.arm, "<f8").tobytes(),
             _text("arms", event.arms),
@@ -105,6 +105,16 @@ def encode(
     row[AT_TIME] = getattr(event, "time", None)
     row[AT_BODY] = codec.encode(event).body
     return row
+
+
+def offers_packed(happened: Iterable[Event]) -> dict[int, bytes]:
+    """Return the numbers on offer, packed, by the id of the array, which many may share.
+
+    It takes longer than all else that is done for a decision while a ledger is locked, and so it is
+    done before.
+    """
+    offered = {id(event.rows): event.rows for event in happened if type(event) is Decided}
+    return {key: pack(rows) for key, rows in offered.items() if rows is not None}
 
 
 def sealed(content: Row, before: int) -> int:

@@ -168,7 +168,8 @@ class SqlStore:
         outcomes: dict[int, list[int | Exception]] = {}
         if going:
             before: dict[int, Written] = {}
-            done = self.database.insist(lambda: self._try(going, before))
+            packed = columns.offers_packed(event for work in going for event in work.events)
+            done = self.database.insist(lambda: self._try(going, packed, before))
             self.flushes += 1
             for work in going:
                 number = work.ledger.number
@@ -177,7 +178,9 @@ class SqlStore:
                     outcomes[number] = done[number].outcomes[::-1]
         return [work.failed or _answered(work, outcomes) for work in works]
 
-    def _try(self, works: Sequence[Work], before: dict[int, Written]) -> dict[int, Written]:
+    def _try(
+        self, works: Sequence[Work], packed: dict[int, bytes], before: dict[int, Written]
+    ) -> dict[int, Written]:
         """Run the transaction; `before` is what the last attempt wrote, and gets what this does."""
         # Of several openings of one ledger the first, the one that `_commit` tells of it.
         ledgers = {work.ledger.number: work.ledger for work in reversed(works)}
@@ -186,7 +189,7 @@ class SqlStore:
             heads = {turn.number: turn.head() for turn in turns}
             if any(appending.is_there(connection, n, before[n]) for n in before):
                 return before
-            written = {turn.number: turn.prepared(heads[turn.number]) for turn in turns}
+            written = {turn.number: turn.prepared(heads[turn.number], packed) for turn in turns}
             before.clear()
             before.update(written)
             for number in heads:
@@ -217,7 +220,7 @@ class _Turn:
         """Return where the ledger stands."""
         return self._locked.head()
 
-    def prepared(self, head: Head) -> Written:
+    def prepared(self, head: Head, packed: dict[int, bytes]) -> Written:
         """Return what is to be written."""
         ledger, reader = self._ledger, self._reader
         ledger.shared = head != ledger.left
@@ -231,7 +234,7 @@ class _Turn:
         for work in self._works:
             if work.snapshot is not None:
                 write_snapshot(reader.connection, self.number, work.snapshot)
-        preparation = Preparation(reader, head, held, self._keys)
+        preparation = Preparation(reader, head, held, self._keys, packed)
         return preparation.written([work.events for work in self._works])
 
 

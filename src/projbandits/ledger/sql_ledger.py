@@ -23,7 +23,7 @@ from projbandits.ledger.protocol import EVENTS_AT_ONCE, Behind, Entry, Held, Sna
 from projbandits.ledger.reading import FEW, Reader
 from projbandits.ledger.snapshots import find_snapshot
 
-RECENT_EVENTS = 4096
+RECENT_EVENTS = 1024
 """How many events and decisions of this process are kept in memory, to save looking them up."""
 
 
