@@ -41,7 +41,8 @@ def logged(
 
 def estimates(replay: Any) -> dict[str, dict[str, float]]:
     """Those of the projection value, which rest on the linear model."""
-    return {name: replay.estimates().loc[name].to_dict() for name in ON_MODEL}
+    found = replay.estimates()
+    return {name: found.loc[name].to_dict() for name in ON_MODEL}
 
 
 def naive_replay(log: pd.DataFrame, strategy: Any) -> naive.Array:

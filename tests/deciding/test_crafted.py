@@ -69,14 +69,26 @@ MUST: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("field", "value"), MUST)
-def test_a_field_that_save_cannot_have_written_is_refused(
-    tmp_path: Path, field: str, value: Any
-) -> None:
-    path = tmp_path / "decider"
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The fields and the arrays of a file that is not refused."""
+    path = tmp_path_factory.mktemp("sound") / "decider"
     saved(path)
     meta, arrays = unpacked(path)
+    write(path, meta, arrays)
     assert not refused(path)
+    return meta, arrays
+
+
+@pytest.mark.parametrize(("field", "value"), MUST)
+def test_a_field_that_save_cannot_have_written_is_refused(
+    tmp_path: Path,
+    sound: tuple[dict[str, Any], dict[str, Any]],
+    field: str,
+    value: Any,
+) -> None:
+    path = tmp_path / "decider"
+    meta, arrays = sound
     write(path, {**meta, field: value}, arrays)
     with pytest.raises(ValueError, match=re.escape(str(path))):
         pb.Decider.load(path)

@@ -136,12 +136,13 @@ def write(result: Result, folder: Path) -> list[Path]:
     """Write the table, curves and figure; each file appears whole or not at all."""
     from projbandits import plots
     from projbandits._files import whole
+    from projbandits.plots.style import pictures
 
-    figure = plots.figure_pair(result, title=result.problem)
+    png, pdf = pictures(plots.figure_pair(result, title=result.problem))
     makers: dict[str, Callable[[Path], Any]] = {
         "summary.csv": result.summary().to_csv,
-        "regret.png": figure.savefig,
-        "regret.pdf": figure.savefig,
+        "regret.png": lambda path: path.write_bytes(png),
+        "regret.pdf": lambda path: path.write_bytes(pdf),
     }
     result.save(folder / "curves.parquet")
     for name, make in makers.items():

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
 
 from projbandits import plots
 from projbandits.paper.figures import FIGURES
 from projbandits.paper.folder import Folder
+from projbandits.plots.style import pictures
 from projbandits.results import Result
 
 
@@ -57,15 +56,8 @@ def drawings(folder: Folder) -> Iterator[Drawings]:
 
 def _draw(name: str, results: dict[str, Result], folder: Folder) -> bytes:
     drawn = FIGURES[name].draw(results, FIGURES[name].title)
-    picture = _image(drawn, "png")
-    drawn.set_layout_engine("none")  # laid out already, which takes half of the time
-    folder.write(f"{name}.png", picture)
-    folder.write(f"{name}.pdf", _image(drawn, "pdf"))
+    png, pdf = pictures(drawn)
+    folder.write(f"{name}.png", png)
+    folder.write(f"{name}.pdf", pdf)
     plots.close(drawn)
-    return picture
-
-
-def _image(figure: Any, kind: str) -> bytes:
-    sink = io.BytesIO()
-    figure.savefig(sink, format=kind)
-    return sink.getvalue()
+    return png

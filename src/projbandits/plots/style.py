@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
@@ -95,6 +98,21 @@ def close(figure: Figure) -> None:
     True
     """
     plt.close(figure)
+
+
+def pictures(figure: Figure) -> tuple[bytes, bytes]:
+    """Return a figure as PNG and PDF, as `savefig` does, laid out and drawn once for each.
+
+    `savefig` draws each one twice, the first time for the layout alone. Whoever takes pictures of a
+    figure is done with it: it keeps its layout.
+    """
+    png, pdf = io.BytesIO(), io.BytesIO()
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.print_png(png)
+    figure.set_layout_engine("none")
+    canvas = FigureCanvasPdf(figure)
+    canvas.print_pdf(pdf)
+    return png.getvalue(), pdf.getvalue()
 
 
 def look(i: int) -> dict[str, Any]:
