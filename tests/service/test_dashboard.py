@@ -174,6 +174,8 @@ def test_a_browser_shows_the_numbers_of_the_ledger_live_and_asks_nobody_else(
     assert browser.title == "projbandits"
     assert NASTY in browser.find_element("id", "items").text
     assert browser.execute_script("return document.cookie") == ""
+    steps = browser.execute_script("return [3, 16.25, 0.16, 1, 0.05, 100.1].map(roundStep)")
+    assert steps == pytest.approx([5, 20, 0.2, 1, 0.05, 200])  # of the numbers beside a chart
     # Every button is reached by the keyboard alone.
     script = "return document.querySelectorAll('button, a, summary').length"
     wanted = browser.execute_script(script)

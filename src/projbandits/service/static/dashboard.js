@@ -38,15 +38,25 @@ function rows(table, head, body) {
   table.replaceChildren(top, ...lines);
 }
 
+// Return the first of 1, 2, 5, 10, 20, ... (or 0.5, 0.2, ...) that is at least so much.
+function roundStep(least) {
+  const size = 10 ** Math.floor(Math.log10(least));
+  return size * [1, 2, 5, 10].find(times => times * size >= least * (1 - 1e-9));
+}
+
 function lines(place, label, data, series, names) {
   const W = Math.max(place.clientWidth, 260), H = 200, L = 52, B = 24, T = 8;
   const all = series.flat().filter(v => v != null);
   let low = Math.min(0, ...all), high = Math.max(0, ...all);
   if (high === low) high = low + 1;
+  const step = roundStep((high - low) / 4);
+  low = step * Math.floor(low / step);
+  high = step * Math.ceil(high / step);
   const n = Math.max(data.bins.length - 1, 1);
   const x = i => L + (W - L - 8) * i / n, y = v => T + (H - T - B) * (high - v) / (high - low);
   const svg = draw("svg", {viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": label});
-  for (const v of [low, (low + high) / 2, high]) {
+  for (let k = Math.round(low / step); k <= Math.round(high / step); k++) {
+    const v = k * step;
     svg.append(draw("line", {x1: L, x2: W - 8, y1: y(v), y2: y(v), class: "axis"}));
     svg.append(draw("text", {x: L - 6, y: y(v) + 4, "text-anchor": "end"}, short(v)));
   }
