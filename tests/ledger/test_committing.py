@@ -46,7 +46,7 @@ def test_more_work_is_awaited_as_long_as_it_keeps_coming(monkeypatch: pytest.Mon
     committer._alone = False
     answers = list[Future[int]]()
 
-    def pause(_: object) -> None:
+    def pause() -> None:
         number = next(coming, None)
         if number is not None:
             answers.append(pool.submit(committer.submit, number))
@@ -54,7 +54,7 @@ def test_more_work_is_awaited_as_long_as_it_keeps_coming(monkeypatch: pytest.Mon
                 time.sleep(0.001)
 
     with ThreadPoolExecutor(3) as pool:
-        monkeypatch.setattr("projbandits.ledger.committing._Arrivals.pause", pause)
+        monkeypatch.setattr(committer._arrivals, "pause", pause)
         assert committer.submit(0) == 0
         assert [answer.result(5) for answer in answers] == [1, 2, 3]
     assert sizes == [4]
@@ -84,8 +84,8 @@ def test_nobody_is_awaited_who_has_not_called_lately(monkeypatch: pytest.MonkeyP
     committer: Committer[int, int] = Committer(lambda numbers: numbers, pauses=10)
     committer._alone = False
     assert committer.submit(0) == 0
-    pauses = list[object]()
-    monkeypatch.setattr("projbandits.ledger.committing._Arrivals.pause", pauses.append)
+    pauses = list[bool]()
+    monkeypatch.setattr(committer._arrivals, "pause", lambda: pauses.append(True))
     for number in range(5):
         committer._alone = False  # or it would commit by itself
         assert committer.submit(number) == number
