@@ -3,6 +3,7 @@
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from projbandits.ledger import connecting
 from projbandits.ledger.connecting import Database
 from projbandits.ledger.failures import Unavailable
+from projbandits.ledger.protocol import Damaged
 
 
 @pytest.fixture
@@ -82,3 +84,20 @@ def test_many_threads_take_turns(database: Database) -> None:
     with database.reading() as connection:
         numbers = connection.exec_driver_sql("SELECT number FROM seen ORDER BY rowid").scalars()
         assert numbers.all() == list(range(80))
+
+
+def test_a_damaged_text_is_damage_whoever_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "films.db"
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("CREATE TABLE seen (number INTEGER)")
+    content = path.read_bytes().replace(b"CREATE TABLE", b"CREATE TABEL")
+    path.write_bytes(content.replace(b"seen", b"s\xefen"))  # the error quotes it
+    database = Database(f"sqlite:///{path}")
+    with pytest.raises(Damaged, match=r"films\.db is damaged: .*backup"):
+        database.has_table("seen")
+    with (
+        pytest.raises(Damaged, match=r"films\.db is damaged: .*backup"),
+        database.reading() as found,
+    ):
+        found.exec_driver_sql("SELECT * FROM seen")
+    database.close()

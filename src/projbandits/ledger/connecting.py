@@ -227,6 +227,8 @@ class Database:
             if known is None:
                 raise  # a fault of this library
             raise known from error
+        except UnicodeDecodeError as error:
+            raise damaged(self.shown, "a text in it is none") from error
         finally:
             self._gate.leave(token)
 
