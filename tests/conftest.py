@@ -17,16 +17,15 @@ settings.load_profile("fixed")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Leave out the tests themselves when looking for garbage, and look less often.
+    """Look for garbage less often.
 
-    They and their modules are 440,000 objects, and to look through them takes a third of a second.
+    Tests and their modules are 440,000 objects, and to look through them takes a third of a second.
     Whatever is not closed is still noticed, in a later test or at the end.
     """
     gc.disable()  # nothing of what is collected goes away
     try:
         return (yield)
     finally:
-        gc.freeze()
         gc.set_threshold(10_000, 10, 10)
         gc.enable()
 

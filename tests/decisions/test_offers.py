@@ -113,7 +113,11 @@ BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda d: d.ask(frame(colour=[1, 2])), ValueError, r"got \['colour'\] beside them: drop"),
     (lambda d: d.ask(frame(prices=[1, 2])), ValueError, r"\['prices'\].*did you mean 'price'"),
     (lambda d: d.ask(frame(price=[1, "x"])), TypeError, "'x' in row 1, column 'price'"),
-    (lambda d: d.ask(frame(price=[1, 10**400])), TypeError, "100.* in row 1, column 'price'"),
+    (
+        lambda d: d.ask(frame(price=pd.Series([1, 10**400], dtype=object))),
+        TypeError,
+        "100.* in row 1, column 'price'",
+    ),
     (
         lambda d: d.ask([{"age": 1, "price": 10**400, "size": 1}]),
         TypeError,

@@ -152,7 +152,9 @@ def _csv(body: bytes, label: str, most: int) -> pd.DataFrame:
     texts = {label: pa.string()}
     while True:
         options = csv.ConvertOptions(column_types=texts, strings_can_be_null=False)
-        table = csv.read_csv(io.BytesIO(body), convert_options=options)
+        # By its own threads, older versions wait for ever now and then.
+        reading = csv.ReadOptions(use_threads=False)
+        table = csv.read_csv(pa.BufferReader(body), reading, convert_options=options)
         times = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
         if not times:
             return _frame(table)
@@ -160,6 +162,7 @@ def _csv(body: bytes, label: str, most: int) -> pd.DataFrame:
 
 
 def _parquet(body: bytes, label: str, most: int) -> pd.DataFrame:
+    import pyarrow as pa
     from pyarrow import parquet as pq
 
     try:
@@ -170,7 +173,7 @@ def _parquet(body: bytes, label: str, most: int) -> pd.DataFrame:
         raise _too_many(rows, most)
     if max(size, 8 * values) > 2**31:
         raise Refused(413, f"items must take at most 2 GiB in memory, these take {size:,} bytes")
-    return _frame(pq.read_table(io.BytesIO(body)))
+    return _frame(pq.read_table(pa.BufferReader(body), use_threads=False))
 
 
 def _arrow(body: bytes, label: str, most: int) -> pd.DataFrame:

@@ -181,6 +181,7 @@ def _beyond(column: str, values: Any, bound: str, limit: Any) -> NDArray[np.bool
             f"filter: {short(column)} must have a number or a text as {bound!r}, got {short(limit)}"
         )
     try:
+        float(0 if isinstance(limit, str) else limit)  # a whole number may be beyond floats
         inside = values >= limit if bound == "least" else values <= limit
         return np.asarray(inside, dtype=bool)
     except (TypeError, ValueError, OverflowError) as error:
