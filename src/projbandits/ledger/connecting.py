@@ -69,6 +69,9 @@ Left to itself, the server would plan each of them again every time, and read a 
 end as long as it has not counted its rows.
 """
 
+ERRORS = sa.exc.DBAPIError, UnicodeDecodeError
+"""What goes wrong in a database, beside the errors of its driver."""
+
 _inherited: list[Any] = []
 """Connections that a forked child has from its parent. To close them would disturb the parent."""
 
@@ -165,14 +168,11 @@ class Database:
                 self._idle.append(connection)
             else:
                 connection.close()
-        except (sa.exc.DBAPIError, self._engine.dialect.loaded_dbapi.Error) as error:
-            said = error.orig if isinstance(error, sa.exc.DBAPIError) else error
-            known = (_of_sqlite if self.sqlite else _of_postgresql)(said, self.shown)
+        except (*ERRORS, self._engine.dialect.loaded_dbapi.Error) as error:
+            known = self._known(error)
             if known is None:
                 raise  # a fault of this library
             raise known from error
-        except UnicodeDecodeError as error:
-            raise damaged(self.shown, "a text in it is none") from error
         finally:
             gate.leave(token)
 
@@ -222,15 +222,17 @@ class Database:
             with closing(sqlite3.connect(uri, uri=True, timeout=LOCK_PATIENCE)) as connection:
                 found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", [name])
                 return found.fetchone() is not None
-        except sqlite3.Error as error:
-            known = _of_sqlite(error, self.shown)
-            if known is None:
-                raise  # a fault of this library
-            raise known from error
-        except UnicodeDecodeError as error:
-            raise damaged(self.shown, "a text in it is none") from error
+        except (*ERRORS, sqlite3.Error) as error:
+            raise self._known(error) or error from error
         finally:
             self._gate.leave(token)
+
+    def _known(self, error: Exception) -> Exception | None:
+        """Return an error of the database as one that names it and says what to do."""
+        if isinstance(error, UnicodeDecodeError):
+            return damaged(self.shown, "a text in it is none")
+        said = error.orig if isinstance(error, sa.exc.DBAPIError) else error
+        return (_of_sqlite if self.sqlite else _of_postgresql)(said, self.shown)
 
     def _check_file(self) -> None:
         """Raise if the file was replaced: what is written to the old one would be lost."""
