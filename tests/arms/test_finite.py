@@ -1,6 +1,8 @@
 """Finitely many arms."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -176,3 +178,12 @@ def test_on_finitely_many_arms_every_arm_is_looked_at() -> None:
         x @ score.aim + score.radius * math.sqrt(x @ score.ridge.inverse @ x) for x in arms.vectors
     ]
     assert arms.best_convex(score).index == int(np.argmax(values))
+
+
+def test_a_copy_of_arms_does_not_carry_by_whom_something_was_found() -> None:
+    arms = pb.FiniteArms(np.eye(3))
+    assert arms.once((lambda: None,), lambda: "found") == "found"  # no lambda can be pickled
+    for copied in (pickle.loads(pickle.dumps(arms)), copy.deepcopy(arms)):
+        np.testing.assert_array_equal(copied.vectors, arms.vectors)
+        assert copied.once((None,), lambda: "sought") == "sought"
+    assert arms.basis_rows() == pickle.loads(pickle.dumps(arms)).basis_rows()

@@ -157,6 +157,10 @@ class FiniteArms(DecisionSet):
             self._found = by, found
         return found  # type: ignore[no-any-return]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy is made of: by whom something was found stays behind."""
+        return {name: value for name, value in vars(self).items() if name != "_found"}
+
     @property
     def rank(self) -> int:
         """The dimension k of span(D)."""
