@@ -105,7 +105,7 @@ class Catalogue:
         numbers = np.fromiter(map(get, hashes, repeat(-1)), np.int64, len(hashes))
         nameless = labels is None and not self._labels
         # Where nothing is new, all rows are compared at once.
-        known = nameless and numbers.min() >= 0
+        known = nameless and numbers.min(initial=0) >= 0
         if known and self._room.take(numbers, axis=0).tobytes() == vectors.tobytes():
             return compact(numbers), None
         here = numbers >= 0
