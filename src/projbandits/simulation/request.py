@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from projbandits._checks import EXACT, integer, short
 from projbandits._identity import identity
-from projbandits._version import __version__
 from projbandits.problems import Problem
+from projbandits.simulation.sources import CODE
 from projbandits.strategies import Strategy
 
 
@@ -53,8 +53,8 @@ class Spec:
 
 
 def identities(problem: Problem, strategies: Iterable[Strategy]) -> tuple[str, ...]:
-    """Return digests of a problem, in this version of the library, and of each strategy."""
-    return identity((__version__, problem)), *map(identity, strategies)
+    """Return digests of a problem, played by this code of the library, and of each strategy."""
+    return identity((CODE, problem)), *map(identity, strategies)
 
 
 def checked_trials(trials: int | range) -> tuple[int, int]:

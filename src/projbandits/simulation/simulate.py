@@ -71,8 +71,10 @@ def simulate(
     store : path, optional
         A folder to keep finished trials in. The same call again continues where it stopped,
         however it was stopped. With other trials or strategies it uses what is there and runs what
-        is missing. A folder that holds another simulation is refused; other numbers or code make
-        it another, whatever the labels. One that another run is writing to is waited for.
+        is missing. A folder that holds another simulation is refused; other numbers or code of
+        your own make it another, whatever the labels. Trials that other code of this library
+        played, such as another version's, are left there but not used, and a note says so. A
+        folder that another run is writing to is waited for.
 
     Returns
     -------
