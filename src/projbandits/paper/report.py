@@ -47,6 +47,7 @@ def render(
     verdicts: Mapping[Claim, Verdict],
     pictures: Mapping[str, bytes],
     folder: Folder,
+    not_run: Mapping[Claim, str],
 ) -> str:
     """Return the report as a page of HTML that holds everything it shows."""
     shown = Pictures(pictures)
@@ -71,6 +72,7 @@ def render(
     )
     body = (
         f'<header><h1>{TITLE}</h1><p class="lead">{_lead(verdicts, folder)}</p>'
+        f"{bullets(f'{escape(c.text)} {escape(why)}.' for c, why in not_run.items())}"
         f"<nav>{links}</nav></header>\n{_first(first, shown)}\n{body}"
     )
     return page(TITLE, body, REPORT_STYLE, shown.definitions())
@@ -224,6 +226,7 @@ def _figure(name: str, pictures: Pictures, tables: Mapping[str, str]) -> str:
     numbers = "".join(
         details(f"Numbers: {experiment.name}", tables[experiment.name])
         for experiment in figure.experiments
+        if experiment.name in tables
     )
     return (
         f"<section id='{name}'><h3>{escape(figure.title)}</h3><figure>"
