@@ -36,6 +36,7 @@ def test_it_writes_figures_data_tables_and_a_report(tmp_path: Path) -> None:
         "report.html",
         "reproduction.json",
     }
+    assert "compiled (search)" in done.report.read_text(encoding="utf-8")
     parts = [Result.load(done.out / "data" / f"setting-a{n}.parquet") for n in ("", "-2", "-4")]
     assert [(part.trials, part.horizon, part.seed) for part in parts] == [
         (2, 60, 0),

@@ -29,6 +29,8 @@ class Spec:
     seed: int
     steps: NDArray[np.int64]
     first: int = 0
+    searches: tuple[bool, ...] = ()
+    """Whether the arms of each strategy are found by a search."""
 
     @property
     def numbers(self) -> range:
