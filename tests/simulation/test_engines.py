@@ -73,6 +73,15 @@ def test_auto_takes_the_fastest_engine_that_is_exact() -> None:
         assert set(result.engines) == {name}
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_arms_that_are_found_by_a_search_are_said_to_be(engine: str) -> None:
+    strategies = [pb.GENTRY(), pb.UE(), pb.ProjectedUE(), pb.EIIDS()]
+    result = run(CONVEX["ball"], strategies, engine, trials=1, horizon=2)
+    assert result.engines == (engine, f"{engine} (search)", f"{engine} (search)", engine)
+    assert result.summary().loc["UE()", "engine"] == f"{engine} (search)"
+    assert run(FINITE["uniform"], strategies, engine, trials=1, horizon=2).engines == (engine,) * 4
+
+
 @pytest.mark.parametrize(
     ("engine", "problem", "strategy", "reason"),
     [

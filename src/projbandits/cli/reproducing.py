@@ -40,6 +40,7 @@ def reproduce(
 
     Everything goes to a folder, with report.html as the place to start. If the run is stopped
     for any reason, the same command continues it. A folder that holds another run is refused.
+    Without the wine data, all the rest is run. A figure that is named must have its data.
     """
     import pandas as pd
 
@@ -57,9 +58,11 @@ def reproduce(
         (claim.name, verdict.outcome, verdict.tuned, claim.text)
         for claim, verdict in done.verdicts.items()
     ]
+    rows += [(claim.name, why, "", claim.text) for claim, why in done.not_run.items()]
     frame = pd.DataFrame(rows, columns=["claim", "verdict", "tuned", "text"]).set_index("claim")
     if json:
         numbers: list[Any] = [_numbers(verdict) for verdict in done.verdicts.values()]
+        numbers += [[] for _ in done.not_run]
         frame = frame.assign(numbers=numbers)
     show(frame, as_json=json, title="What the paper claims, and what these results say")
     typer.echo(f"report: {done.report}", err=True)

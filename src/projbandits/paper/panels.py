@@ -57,6 +57,7 @@ def compared(groups: dict[str, Setting]) -> Drawing:
                 for strategy in (setting.own, *setting.benchmarks, PRINTED)
             }
             for group, setting in groups.items()
+            if setting.tuned.name in results
         }
         return plots.comparison(rows, ["with the alphas given", TUNED], title=title)
 
