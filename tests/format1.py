@@ -48,7 +48,6 @@ def main(folder: Path) -> None:
         }
         if log:
             known["reasons"] = {key: decider.explain(key).reason for key in decider.log()["id"][:6]}
-            known["role"] = decider.audit().role
         (folder / f"{name}.json").write_text(json.dumps(known))
     for strategy in (pb.GENTRY(), pb.EIIDS()):
         spilled(folder, strategy)

@@ -108,7 +108,7 @@ def test_every_page_is_sound_and_nothing_in_it_runs(shown: dict[str, str]) -> No
         ("decider", ["30, of which 2 wait for their outcome", "28 learnt from", "length"]),
         ("decision", ["chosen with probability", "number 30", "length = "]),
         ("explanation", ["counted", "ignored", "probability", "and 2 more"]),
-        ("audit", ["played", "offered"]),
+        ("audit", ["Not cleared: ", "offered"]),
         ("subspace", ["6 of 11 dimensions count", "genre=drama:old"]),
         ("tilted", ["3 of 12 dimensions count", "x[0]", "and 2 more"]),
         ("features", ["11 features, of which 6 count", "protected", "genre and old"]),

@@ -174,7 +174,9 @@ def test_logs_explanations_audits_and_replays_know_what_was_forgotten(tmp_path: 
         assert explained.iloc[int(index)] == p
     audit = decider.audit()
     assert audit.scores.found is False
-    assert audit.role is None  # of 30 outcomes that fade, too few are left to look for a leak
+    assert (
+        audit.influence == "unclear"
+    )  # of 30 outcomes that fade, too few are left to look for a leak
     # The strategy that decided is replayed with its own probabilities, from memory or a table.
     chosen = [p[i] for p, i in zip(log["probabilities"], log["position"], strict=True)]
     assert chosen == log["propensity"].to_list()

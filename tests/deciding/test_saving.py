@@ -283,7 +283,7 @@ def test_files_of_the_first_format_still_load(tmp_path: Path, name: str) -> None
             assert log["reward"].notna().sum() == len(known["told"])
             for id, reason in known["reasons"].items():
                 assert one.explain(id).reason == reason
-            assert one.audit().role == known["role"]
+            assert one.audit().influence == "unclear"  # of 20 outcomes too little follows
             assert len(pb.replay(log, pb.GENTRY()).rewards) == len(known["told"])
     decider.tell(known["pending"][0], 1.0)
     assert decider.ridge.n == known["observations"] + 1

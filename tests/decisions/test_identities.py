@@ -159,7 +159,8 @@ def test_an_explanation_names_items_and_what_each_has_of_its_own() -> None:
         best = table["counted"].idxmax()
         assert ("best guess: " in explanation.reason) == (best == made[-1].label)
     audit = decider.audit()
-    assert audit.role is False
+    assert audit.scores.found is False
+    assert audit.influence != "found"
     with pytest.raises(ValueError, match="believes something of every item"):
         decider.spill("never.parquet")
     assert pb.replay(decider, pb.EIIDS()).estimates().loc["model"].notna().all()

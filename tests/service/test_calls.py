@@ -472,7 +472,7 @@ def test_the_audit_says_what_the_deciders_own_does(films: Service) -> None:
         films.ok("POST", "/ask", json={"filter": {}, "id": f"q{i}"})
         films.ok("POST", "/tell", json={"id": f"q{i}", "reward": i / 10})
     found, own = films.ok("GET", "/audit"), films.hub.decider(films.name).audit()
-    assert found["role"] == own.role
+    assert found["influence"] == own.influence
     assert found["verdict"] == own.verdict
     assert found["exposure"] == own.to_dict()["exposure"]
     page = films.client.get(f"{films.path}/audit.html")

@@ -1,4 +1,4 @@
-"""`projbandits audit`: whether the protected part played a role, from a ledger in a store."""
+"""`projbandits audit`: whether the protected part had an influence, from a ledger in a store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def audit(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show from the log whether the part that must not count played a role."""
+    """Show from the log whether the part that must not count had an influence."""
     import projbandits as pb
     from projbandits.decisions.contexts import item_columns
 

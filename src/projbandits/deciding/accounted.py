@@ -76,7 +76,7 @@ class Accounted(Recorded):
         return pd.DataFrame(columns, index=pd.Index(names, name="feature"))
 
     def audit(self, attributes: Any = None, by: str | None = None) -> Audit:
-        """Show from the log whether the part that must not count played a role.
+        """Show from the log whether the part that must not count had an influence.
 
         Four questions are answered apart, each with numbers, intervals and a verdict in words:
         `scores`, `choices`, `leak` and `exposure`; see `docs/audit.md`.

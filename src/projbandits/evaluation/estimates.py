@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
 
-from projbandits._checks import Array
+from projbandits._checks import Array, real
 from projbandits.evaluation.lackoffit import LackOfFit
 from projbandits.statistics import normal_quantile
 
@@ -30,6 +30,8 @@ UNPROVEN = 3.0
 """How many times as long as an interval effects that would not show must reach, to be noted."""
 SAME_SHARE = 1e-6
 """Weights that differ by less are the same."""
+LIGHT = 3.3
+"""From how many standard errors on weights are said to add up to too little."""
 CLIP = 10.0
 """The largest weight of the clipped estimate, unless another is asked for."""
 
@@ -51,6 +53,9 @@ NO_PROPENSITY = "the log has no propensities"
 NO_OFFERS = "what was on offer, or the policy's probabilities of it, is unknown"
 
 
+Bounds = tuple[float, float]
+
+
 class Found(NamedTuple):
     """An estimate.
 
@@ -64,6 +69,8 @@ class Found(NamedTuple):
         The share of decisions at which the log can tell.
     note : str
         What to know about it.
+    bounds : (float, float) or None
+        The ends where the value is unknown, and known to lie between them.
     """
 
     value: float = np.nan
@@ -71,6 +78,12 @@ class Found(NamedTuple):
     effective: float = np.nan
     reached: float = np.nan
     note: str = ""
+    bounds: tuple[float, float] | None = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of its interval."""
+        return (self.value - self.half, self.value + self.half) if not self.bounds else self.bounds
 
 
 def table(found: Mapping[str, Found], n: int, fit: LackOfFit | None) -> pd.DataFrame:
@@ -81,11 +94,12 @@ def table(found: Mapping[str, Found], n: int, fit: LackOfFit | None) -> pd.DataF
     return pd.DataFrame(
         {
             "value": {name: each.value for name, each in found.items()},
-            "low": {name: each.value - each.half for name, each in found.items()},
-            "high": {name: each.value + each.half for name, each in found.items()},
+            "low": {name: each.ends[0] for name, each in found.items()},
+            "high": {name: each.ends[1] for name, each in found.items()},
             "decisions": dict.fromkeys(found, float(n)),
             "effective": {name: each.effective for name, each in found.items()},
             "reached": {name: each.reached for name, each in found.items()},
+            "unsupported": {name: 1.0 - each.reached for name, each in found.items()},
             "assumes": {name: ASSUMES[name] for name in found},
             "note": {
                 name: "; ".join(
@@ -103,7 +117,7 @@ def words(value: str, estimates: pd.DataFrame, fit: LackOfFit | None, everything
     said = [
         f"The {value} value of the policy at the decisions of the log, with 95 % intervals.",
         "",
-        estimates[["value", "low", "high", "effective", "reached"]].to_string(na_rep=""),
+        estimates[["value", "low", "high", "effective", "unsupported"]].to_string(na_rep=""),
         "",
     ]
     said += [f"- {name}: {note}" for name, note in estimates["note"].items() if note]
@@ -121,6 +135,63 @@ def words(value: str, estimates: pd.DataFrame, fit: LackOfFit | None, everything
             "unrelated to the features."
         )
     return "\n".join(said)
+
+
+def bounded(value: Any, everything: bool) -> Bounds | None:
+    """Return bounds on the outcomes as two numbers, or raise."""
+    if value is None:
+        return None
+    ends = [] if isinstance(value, str) or not isinstance(value, Sequence) else [*value]
+    if len(ends) != 2:
+        raise TypeError(
+            f"bounds must be two numbers, the least and the largest outcome, got {value!r}"
+        )
+    low, high = (
+        real(name, end) for name, end in zip(("bounds[0]", "bounds[1]"), ends, strict=True)
+    )
+    if not low < high:
+        raise ValueError(f"bounds must have the least outcome first, got {value!r}")
+    if not everything:
+        raise ValueError(
+            "bounds must be None for the projection value, whose part of an outcome was never "
+            f"observed, got {value!r}: ask for value='return'"
+        )
+    return low, high
+
+
+def check_bounds(bounds: Bounds | None, least: float, largest: float) -> None:
+    """Raise if outcomes lie outside bounds."""
+    if bounds is not None and not bounds[0] <= least <= largest <= bounds[1]:
+        raise ValueError(
+            f"bounds must hold every outcome, got {bounds!r} and outcomes from {least:g} to "
+            f"{largest:g}"
+        )
+
+
+def within(found: Found, low: tuple[float, float], high: tuple[float, float], bounds: Bounds,
+           ) -> Found:  # fmt: skip
+    """Return an estimate whose support is missing, with bounds instead.
+
+    Parameters
+    ----------
+    found : Found
+        The estimate.
+    low, high : (float, float)
+        The estimate if outcomes that the log lacks were the least, or the largest, there are; each
+        with half of its interval.
+    bounds : (float, float)
+        The least and the largest outcome.
+    """
+    said = f"bounds: outcomes that the log lacks lie in [{bounds[0]:g}, {bounds[1]:g}]"
+    note = "; ".join(filter(None, [found.note, said]))
+    return found._replace(value=np.nan, note=note, bounds=(low[0] - low[1], high[0] + high[1]))
+
+
+def unsupported(found: dict[str, Found]) -> None:
+    """Take the values that rest on theta-hat alone where it cannot tell them either."""
+    for name in (LINEAR_DOUBLY, DOUBLY):
+        if math.isnan(found[name].half) and math.isnan(found[MODEL].value):
+            found[name] = found[name]._replace(value=np.nan)
 
 
 def cut(clip: float, share: float) -> str:

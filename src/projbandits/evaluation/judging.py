@@ -20,7 +20,7 @@ from projbandits._cached import cached_property
 from projbandits._checks import Array, positive
 from projbandits.evaluation.cells import Cells
 from projbandits.evaluation.combining import found
-from projbandits.evaluation.estimates import table, words
+from projbandits.evaluation.estimates import Bounds, bounded, check_bounds, table, words
 from projbandits.evaluation.grouping import Look, cross_fitted, fixed, look
 from projbandits.evaluation.lackoffit import (
     MOST_COMPARED,
@@ -67,6 +67,8 @@ class Judged:
         Sums over the rows from which the estimates are made.
     executor : Executor or None
         Where pieces are read.
+    bounds : (float, float) or None
+        Between which all outcomes lie, if that is known.
     """
 
     log: Log
@@ -78,6 +80,7 @@ class Judged:
     setting: Setting
     moments: Moments
     executor: Executor | None = None
+    bounds: Bounds | None = None
 
     @single_threaded_blas()
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
@@ -145,6 +148,7 @@ def judge(
     clip: float,
     executor: Executor | None,
     progress: Progress | None,
+    bounds: Any = None,
 ) -> Judged:
     """Return a policy judged on a log; the parameters are those of `replay`."""
     clip = positive("clip", clip)
@@ -163,6 +167,8 @@ def judge(
     seen = _look(log, together, executor, progress)
     if seen.rows == 0:
         raise ValueError("log must have at least one row, got none")
+    ends = bounded(bounds, value == "return" or wanted.dim == wanted.ambient)
+    check_bounds(ends, seen.least, seen.largest)
     factor, thetas = cross_fitted(seen.by_fold(log.arms), seen.rows)
     chances = fixed(seen) if log.arms is not None else None
     setting = Setting(
@@ -174,7 +180,7 @@ def judge(
         clip,
     )
     total = _sums(log, [checked], seen, setting, executor, progress)
-    return Judged(log, policy, value, wanted, seen, factor, setting, total, executor)
+    return Judged(log, policy, value, wanted, seen, factor, setting, total, executor, ends)
 
 
 def least_squares(factor: Array) -> Array:

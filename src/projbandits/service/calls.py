@@ -330,7 +330,7 @@ def one_decision(call: Call) -> Answer:
 
 
 def audit(call: Call) -> Answer:
-    """Show whether the protected part played a role; `by` names a column of the context or meta."""
+    """Show whether the protected part had an influence; `by` is a column of the context or meta."""
     return Answer(call.decider.audit(by=call.query.get("by")).to_dict())
 
 

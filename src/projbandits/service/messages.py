@@ -69,7 +69,7 @@ Named = str | Decision | RemoteDecision
 class RemoteAudit:
     """What an audit found, as plain values; docs/audit.md has the schema."""
 
-    role: bool | None
+    influence: str
     verdict: str
     warnings: list[str]
     scores: dict[str, Any]

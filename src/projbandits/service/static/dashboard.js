@@ -256,7 +256,7 @@ async function audit(name) {
   place.replaceChildren(make("p", "auditing …"));
   const said = await ask(`/v1/deciders/${encodeURIComponent(name)}/audit`);
   if (shown !== name) return;
-  const kind = said.role === false ? "free" : said.role ? "role" : "";
+  const kind = said.influence ?? "";
   const parts = [make("p", said.verdict ?? said.detail, {class: `verdict ${kind}`})];
   const answers = make("dl", null, {class: "answers"});
   for (const [key, question] of Object.entries(questions)) {
