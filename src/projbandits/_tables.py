@@ -75,3 +75,47 @@ def _no_number(name: str, what: str, where: str) -> TypeError:
         f"{name} must hold numbers only, got {what} in {where}: "
         "convert or drop what is not a number"
     )
+
+
+def aligned(name: str, value: Any, table: Any, of: str) -> Any:
+    """Return a Series or table in the order of another table's rows, by the indexes of both.
+
+    Where one of them has no index, or both have the same, rows go by their places.
+
+    Parameters
+    ----------
+    name : str
+        What to call the value in an error.
+    value : Series, DataFrame or other
+        One row for each row of the table.
+    table : DataFrame or other
+        Whose order counts.
+    of : str
+        What to call the table in an error.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from projbandits._tables import aligned
+    >>> films = pd.DataFrame({"length": [90, 120]}, index=["Up", "Heat"])
+    >>> aligned("rewards", pd.Series({"Heat": 1.0, "Up": 0.0}), films, "features").tolist()
+    [0.0, 1.0]
+    """
+    mine, theirs = _index(value), _index(table)
+    if mine is None or theirs is None or mine.equals(theirs):
+        return value
+    if len(mine) == len(theirs) and mine.is_unique and theirs.is_unique:
+        rows = mine.get_indexer(theirs)
+        if (rows >= 0).all():
+            return value.iloc[rows]
+    odd = [entry for entry in mine if entry not in theirs]
+    why = f"{odd[0]!r} in {name} is not in {of}" if odd else "it has other rows, or some twice"
+    raise ValueError(
+        f"{name} must have the index of {of}, {why}: pass {name}.loc[{of}.index], or "
+        f"{name}.to_numpy() if the rows are in the same order"
+    )
+
+
+def _index(value: Any) -> Any:
+    """Return the index of a pandas object, None if there is none."""
+    return value.index if hasattr(value, "iloc") and hasattr(value, "index") else None
