@@ -245,7 +245,7 @@ def test_a_context_among_the_arms_may_lack_values(gaps: list[Any]) -> None:
     for gap in (float("nan"), pd.NA):
         called = decider.ask(FILMS, context={"segment": gap})
         assert called.context == {"segment": None}  # JSON has no word for nan
-    strict = pb.Decider(features=made(), seed=0)
+    strict = pb.Decider(features=made(missing="error"), seed=0)
     with pytest.raises(ValueError, match=r"items must have every value, column 'segment' lacks"):
         strict.ask(table)
 

@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import httpx
+import pandas as pd
 import pytest
 
 import projbandits as pb
+from projbandits.service.hub import Hub
 from projbandits.service.starting import Settings, prepare, read_settings
 from tests.service.conftest import FILMS, MAKE, bearer
 from tests.service.processes import Process
@@ -102,6 +104,41 @@ def test_settings_come_from_a_file_and_the_command_line(tmp_path: Path) -> None:
             continue
         with pytest.raises(ValueError, match=re.escape(said)):
             prepare(changed)
+
+
+def test_a_file_declares_contexts_dates_and_what_is_to_be_learnt(tmp_path: Path) -> None:
+    file = tmp_path / "service.toml"
+    file.write_text(
+        f"""
+        store = "sqlite:///{tmp_path}/films.db"
+        [deciders.films.features]
+        numeric = {{ length = [100.0, 20.0] }}
+        date = {{ released = {{ reference = 2026-01-31, mean = 0.0, scale = 365.25 }} }}
+        context = {{ segment = ["young", "old"], hour = {{ mean = 12, scale = 6 }} }}
+        interactions = [["segment", "length"]]
+        [deciders.others.features]
+        numeric = {{ length = "learn" }}
+        context = ["segment"]
+        """
+    )
+    settings = read_settings(file, {})
+    prepare(settings)
+    features = pb.Decider.open(settings.store, "films").features
+    assert features is not None
+    same = pb.Features(
+        numeric={"length": (100.0, 20.0)},
+        date={"released": {"reference": "2026-01-31", "mean": 0.0, "scale": 365.25}},
+        context={"segment": ["young", "old"], "hour": {"mean": 12, "scale": 6}},
+        interactions=[("segment", "length")],
+    ).fit()
+    assert features.to_json() == same.to_json()
+    hub = Hub(settings.store)
+    assert hub.declared_names() == ["films", "others"]  # which waits for its catalogue
+    table = pd.DataFrame({"length": [90.0, 120.0], "segment": ["young", "old"]}, index=["a", "b"])
+    hub.put_items("others", table)
+    found = hub.decider("others").columns
+    hub.close()
+    assert found == ("constant", "length", "segment=old", "segment=young", "segment=other")
 
 
 @pytest.mark.parametrize(

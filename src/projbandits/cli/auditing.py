@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from projbandits.cli.ledgers import Name, open_store_at
-from projbandits.cli.options import Json
-
-if TYPE_CHECKING:
-    import pandas as pd
+from projbandits.cli.options import Json, read_table
 
 
 def audit(
@@ -40,7 +37,7 @@ def audit(
     import projbandits as pb
     from projbandits.decisions.contexts import item_columns
 
-    table = None if attributes is None else _table(attributes)
+    table = None if attributes is None else read_table("--attributes", attributes)
     decider = pb.Decider.open(open_store_at(store, name), name)
     if table is not None:
         made = set(decider.columns or ["?"])
@@ -52,11 +49,3 @@ def audit(
         found.to_html(html)
         typer.echo(f"{html} is written", err=True)
     typer.echo(found.to_json() if json else str(found))
-
-
-def _table(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    if not path.is_file():
-        raise ValueError(f"--attributes must be a file that is there, got {path}")
-    return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)

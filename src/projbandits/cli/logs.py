@@ -154,17 +154,13 @@ def _log(
     context: str | None,
     time: str | None,
 ) -> Log:
-    import pandas as pd
-
     import projbandits as pb
 
     if path.is_dir() and (path / "item_context.csv").exists():
         return pb.Log.from_open_bandit(path)
     if path.suffix in (".json", ".dsjson", ".jsonl"):
         return pb.Log.from_vw(path, _listed(features))
-    catalogue = None
-    if arms is not None:
-        catalogue = pd.read_csv(arms) if arms.suffix == ".csv" else pd.read_parquet(arms)
+    catalogue = None if arms is None else options.read_table("--arms", arms)
     chances: Any = _listed(propensity)
     return pb.Log.from_table(
         path,

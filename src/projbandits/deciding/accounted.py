@@ -16,6 +16,7 @@ from projbandits.decisions.decision import Decision
 from projbandits.decisions.readings import Account, Reader
 from projbandits.ledger.fold import snapshot
 from projbandits.ledger.in_memory import MemoryLedger
+from projbandits.ledger.labels import Label, read_label
 from projbandits.ledger.protocol import EVENTS_AT_ONCE
 from projbandits.strategies import LinearStrategy
 
@@ -146,13 +147,24 @@ class Accounted(Recorded):
 
         return logfile.write(Path(path), *self._exported())
 
-    def _exported(self) -> tuple[Iterator[pd.DataFrame], str]:
-        """Return the log piece by piece, an empty one last, and what it says of itself."""
+    def _exported(self) -> tuple[Iterator[pd.DataFrame], str, Iterator[Label | None]]:
+        """Return the log piece by piece, an empty one last, its description, and all labels."""
         from projbandits.accounts.logtable import about, frame
 
         known = self._now()
         said = about(known, self._logged().strategies())
-        return chain(self.iter_log(), [frame([], known)]), said
+        return chain(self.iter_log(), [frame([], known)]), said, self._labels()
+
+    def _labels(self) -> Iterator[Label | None]:
+        """Yield the labels of everything that was ever on offer."""
+        for accounts in self._spilled():
+            yield from (account.decision.label for account in accounts)
+        catalogue = self._ledger.catalogue()
+        if catalogue is None:
+            return
+        for row in range(len(catalogue)):
+            label = catalogue.label(row)
+            yield None if label is None else read_label(label)
 
     def spill(self, path: str | os.PathLike[str]) -> None:
         """Move the decisions that wait for nothing from memory to a Parquet file.
@@ -180,7 +192,7 @@ class Accounted(Recorded):
                 for accounts in reader.accounts()
             )
             rows = (piece for part in (pieces, [frame([], known)]) for piece in part)
-            logfile.write(target, rows, about(known, reader.strategies()))
+            logfile.write(target, rows, about(known, reader.strategies()), self._labels())
             # What waits for its outcome stays, with what was believed when it was decided.
             others = [snapshot(reader.known(at)) for at in sorted({*waiting.values()})]
             self._files.append(str(target))

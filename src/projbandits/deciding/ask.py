@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, overload
 
 from projbandits._blas import while_small
+from projbandits._tables import aligned
 from projbandits.arms import DecisionSet
 from projbandits.deciding import reports
 from projbandits.deciding.accounted import Accounted
@@ -338,5 +339,6 @@ def _request(
     meta: Any,
 ) -> Request:
     names, note = reports.ids(id, count), reports.note(meta)
+    ids = aligned("ids", ids, arms, "arms")
     given = None if ids is None else [*ids] if not isinstance(ids, str) else ids
     return Request(arms, given, context, names, note, id is not None)

@@ -183,7 +183,7 @@ class Decider(Finding, Asking):
         reward : float
             What was observed.
         """
-        self._append([reports.told(id, reward)])
+        self._report([reports.told(id, reward)])
 
     def tell_many(
         self, outcomes: Mapping[str, float] | pd.Series | Iterable[tuple[str | Decision, float]]
@@ -194,14 +194,14 @@ class Decider(Finding, Asking):
         ----------
         outcomes : mapping or Series of rewards by id, or pairs of id and reward
         """
-        self._append([reports.told(*pair) for pair in reports.pairs(outcomes)])
+        self._report([reports.told(*pair) for pair in reports.pairs(outcomes)])
 
     def amend(self, id: str | Decision, reward: float) -> None:
         """Correct an outcome: the belief becomes what it would be had this been told then.
 
         It needs a log or a store. Amending to the same again is harmless.
         """
-        self._append([reports.amended(id, reward)])
+        self._report([reports.amended(id, reward)])
 
     def withdraw(self, id: str | Decision, why: str = "withdrawn") -> None:
         """Say that a decision has no outcome: it will never come, or what was told does not count.
@@ -248,8 +248,9 @@ class Decider(Finding, Asking):
         features : array of shape (n, d) or DataFrame
             The arms; columns are matched by name. A decider with `features` takes raw columns,
             those of the context among them or apart.
-        rewards : array of shape (n,)
-            What they brought.
+        rewards : array of shape (n,), or Series
+            What they brought. Where `features` and a Series both have an index, rows are matched
+            by it; other indexes than the same are refused. So it is with `ids` and `context`.
         context : dict or table, optional
             The columns of the context: one value for all rows, or one for each.
         ids : sequence of str or int, optional
@@ -269,6 +270,10 @@ class Decider(Finding, Asking):
             if self._named_first(columns, known):
                 self.learn(features, rewards, id=id, ids=ids, context=context)
                 return
+            self._outliers.look_through(
+                np.concatenate([event.rewards for event in events if isinstance(event, Learnt)]),
+                "rewards[{}]".format,
+            )
             if columns != known.columns:
                 events.append(reports.named(columns))
             self._append(events)

@@ -271,7 +271,9 @@ def begin_tell(call: Call) -> Begun | None:
     if decider is None:
         return None
     pairs = _outcomes(call)
-    work = decider._ledger.work([reports.told(*pair) for pair in pairs])  # type: ignore[attr-defined]
+    told = [reports.told(*pair) for pair in pairs]
+    decider._compare(told)
+    work = decider._ledger.work(told)  # type: ignore[attr-defined]
     return Begun(work, lambda _: _told(call, pairs))
 
 

@@ -198,7 +198,8 @@ class Hub:
         before = self.declared(name)
         if before is not None:
             if features is None and subspace is None:
-                _check_same(name, before, wanted)
+                # Until a catalogue comes nothing is learnt, and raw columns may be declared anew.
+                _check_same(name, before, wanted, but="features" if new else None)
             _check_seed(name, before, wanted)
             wanted = wanted.model_copy(update={"seed": before.seed})
         if features is not None or subspace is not None:
@@ -321,14 +322,16 @@ class Hub:
 def declaration(said: Mapping[str, Any]) -> Make:
     """Return the declaration of a decider in a file."""
     try:
-        return Make.model_validate_json(json.dumps(said))
+        return Make.model_validate_json(json.dumps(said, default=str))  # TOML has dates
     except ValidationError as error:
         raise ValueError(str(refused(error))) from error
 
 
-def _check_same(name: str, before: Make, wanted: Make) -> None:
-    """Raise, naming the field, if a decider was declared otherwise before."""
+def _check_same(name: str, before: Make, wanted: Make, but: str | None = None) -> None:
+    """Raise, naming the field, if a decider was declared otherwise before; one may differ."""
     for field in ("columns", "protected", "strategy", "features", "half_life"):
+        if field == but:
+            continue
         was, now = getattr(before, field), getattr(wanted, field)
         if _meaning(field, was) != _meaning(field, now):
             raise Conflict(
