@@ -32,7 +32,6 @@ from projbandits._encodings import (
     fit_numbers,
     read_encoding,
 )
-from projbandits._html import Shown
 from projbandits._tables import is_missing
 from projbandits.subspace import Subspace
 
@@ -51,7 +50,7 @@ KINDS = ("numeric", "categorical", "date", "embedding")
 Declared = Sequence[str] | Mapping[str, Any] | None
 
 
-class Features(Shown, by="features"):
+class Features:
     """How raw columns become a vector of numbers of comparable size.
 
     Numbers are centred and scaled to variance one, categories become one column per level, dates

@@ -9,7 +9,6 @@ import numpy as np
 
 from projbandits._blas import single_threaded_blas
 from projbandits._checks import Array
-from projbandits._html import Shown
 from projbandits.accounts.counterfactual import Counterfactual, counterfactual
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.decisions import contexts, offers
@@ -28,7 +27,7 @@ OWN = ("counted", "ignored", "effect", "probability", "chosen")
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation(Shown, by="explanation"):
+class Explanation:
     """The scores behind a decision, and its reason in words.
 
     Parameters
