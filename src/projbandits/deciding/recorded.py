@@ -73,7 +73,7 @@ class Recorded:
         self._with_others: Any = getattr(ledger, "together", None)
         self._looked = Looked()
         self._by_number: Array | None = None
-        self._files: list[str | bytes] = []
+        self._files: list[str] = []
         self._largest = math.inf
         self._lock, self._deciding = threading.RLock(), threading.RLock()
         renewed(self)
