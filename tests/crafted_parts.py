@@ -50,9 +50,6 @@ def saved(path: Path, strategy: LinearStrategy | None = None, spill: bool = True
     decider.amend(made[0], 7.0)
     decider.withdraw(made[1])
     decider.ask(pb.Ball(d=3))
-    worker = pb.Decider(strategy or pb.GENTRY(), subspace=U, seed=1)
-    worker.tell(worker.ask(offers[0]), 1.0)
-    decider.merge(worker)
     decider.change(subspace=pb.Subspace.without("price", columns=["age", "price", "size"]))
     decider.save(path)
     return decider

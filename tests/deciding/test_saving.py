@@ -62,8 +62,6 @@ def test_what_was_told_is_remembered_in_the_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"was told 2\.0 before, got 17\.0"):
         two.tell(told.id, 17.0)
     assert two.ridge.n == 1
-    with pytest.raises(ValueError, match="common origin"):
-        one.merge(two)
 
 
 @pytest.mark.parametrize("log", [False, True])

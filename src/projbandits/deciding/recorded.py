@@ -123,7 +123,7 @@ class Recorded:
 
     @property
     def steps(self) -> int:
-        """How many decisions were made, by it and by those merged into it."""
+        """How many decisions were made."""
         return self._now().state.step - 1
 
     @property

@@ -138,8 +138,8 @@ class Making:
         ridge = known.state.ridge
         check_estimate(ridge.factor, ridge.n, max(self._penalty, ridge.penalty))
         sound = (
-            whole(1)(known.state.step) and whole(0)(ridge.n) and whole(0)(known.since)
-            and text(known.key) and whole(0, 2**128 - 1)(known.seed) and texts([*known.sources])
+            whole(1)(known.state.step) and whole(0)(ridge.n)
+            and text(known.key) and whole(0, 2**128 - 1)(known.seed)
             and ridge.d == known.subspace.ambient == self._d
             and 0.0 <= ridge.forgotten <= ridge.n and half_life(known.half_life)
             and isfinite(known.clock) and (known.state.effects is None or items(known))
