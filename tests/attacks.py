@@ -193,7 +193,7 @@ def files(tries: int, rng: np.random.Generator) -> Outcomes:
     outcomes: Outcomes = Counter()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "decider"
-        every = [*crafted.cases(path), *crafted_parts.cases(path)]
+        every = [*crafted_parts.log_cases(path), *crafted_parts.cases(path)]
         for label, make in (every[i] for i in rng.permutation(len(every))[:tries]):
             make()
             try:

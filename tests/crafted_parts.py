@@ -7,18 +7,21 @@ import json
 import random
 import struct
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import projbandits as pb
 from projbandits.deciding import restoring
 from projbandits.ledger import dump
 from projbandits.ledger.codec import LENGTH, Record, decode, encode
 from projbandits.strategies import LinearStrategy
-from tests.crafted import VALUES, Case, sign
-from tests.format1 import U
+from tests.crafted import VALUES, Case, parquet, sign, tables
+
+U = pb.Subspace.without("age", columns=["age", "price", "size"])
 
 ARRAYS: list[Callable[[Any], Any]] = [
     lambda a: a[:-1],
@@ -47,9 +50,6 @@ def saved(path: Path, strategy: LinearStrategy | None = None, spill: bool = True
     decider.amend(made[0], 7.0)
     decider.withdraw(made[1])
     decider.ask(pb.Ball(d=3))
-    worker = pb.Decider(strategy or pb.GENTRY(), subspace=U, seed=1)
-    worker.tell(worker.ask(offers[0]), 1.0)
-    decider.merge(worker)
     decider.change(subspace=pb.Subspace.without("price", columns=["age", "price", "size"]))
     decider.save(path)
     return decider
@@ -65,7 +65,7 @@ def write(path: Path, fields: Any, parts: list[dump.Part]) -> None:
     """Write a file of any fields and parts."""
     text = json.dumps(fields).encode()
     packed = [part.packed() for part in parts]
-    sign(path, b"".join([LENGTH.pack(len(text)), text, *packed]), version=2)
+    sign(path, b"".join([LENGTH.pack(len(text)), text, *packed]))
 
 
 def cases(path: Path, strategy: LinearStrategy | None = None) -> list[Case]:
@@ -92,6 +92,22 @@ def cases(path: Path, strategy: LinearStrategy | None = None) -> list[Case]:
     return found
 
 
+def log_cases(path: Path, strategy: LinearStrategy | None = None) -> list[Case]:
+    """Return many ways to craft the log beside the file of a decider, in a random order."""
+    saved(path, strategy)
+    spilled = path.with_name("told.parquet")
+    content = spilled.read_bytes()
+
+    def put(table: pd.DataFrame) -> None:
+        spilled.write_bytes(parquet(table))
+
+    found: list[Case] = [(f"log {label}", partial(put, t)) for label, t in tables(content).items()]
+    for i, junk in enumerate((b"PAR1 but no more PAR1", b"", content[: len(content) // 2])):
+        found.append((f"log is no Parquet {i}", partial(spilled.write_bytes, junk)))  # type: ignore[arg-type]
+    random.Random(0).shuffle(found)
+    return found
+
+
 def _changed(part: dump.Part) -> Iterator[tuple[str, list[dump.Part]]]:
     record = part.record
     yield "gone", []
@@ -105,7 +121,7 @@ def _changed(part: dump.Part) -> Iterator[tuple[str, list[dump.Part]]]:
     yield "shorter", [part._replace(record=record._replace(body=record.body[:-1]))]
     yield "longer", [part._replace(record=record._replace(body=record.body + b"\0"))]
     yield "empty", [part._replace(record=record._replace(body=b""))]
-    if part.section in (dump.SNAPSHOT, dump.LOG):
+    if part.section == dump.SNAPSHOT:
         return
     event = decode(record)
     for field in dataclasses.fields(event):

@@ -49,17 +49,6 @@ def test_a_batch_equals_its_observations_one_by_one() -> None:
     np.testing.assert_allclose(many.inverse, one.inverse, rtol=1e-9, atol=1e-14)
 
 
-def test_merging_equals_learning_from_both() -> None:
-    rng = np.random.default_rng(1)
-    X, r = rng.normal(size=(30, 3)), rng.normal(size=30)
-    prior = Ridge.prior(3, 2.0)
-    merged = prior.update_many(X[:10], r[:10]).merge(prior.update_many(X[10:], r[10:]))
-    whole = prior.update_many(X, r)
-    assert merged.n == 30
-    np.testing.assert_allclose(merged.theta, whole.theta, rtol=1e-12)
-    np.testing.assert_allclose(merged.inverse, whole.inverse, rtol=1e-12, atol=1e-16)
-
-
 def test_an_update_leaves_the_old_estimate_as_it_was() -> None:
     prior = Ridge.prior(2)
     prior.update([1.0, 2.0], 3.0)
@@ -102,10 +91,6 @@ def test_bad_input_is_named() -> None:
         Ridge.prior(2).update_many(np.ones((1, 3)), [1.0])
     with pytest.raises(ValueError, match="observed must have length 1"):
         Ridge.prior(2).update_many(np.ones((1, 2)), [1.0, 2.0])
-    with pytest.raises(ValueError, match=r"equal penalties, got 1.0 and 2.0"):
-        Ridge.prior(2).merge(Ridge.prior(2, penalty=2.0))
-    with pytest.raises(ValueError, match="equal dimensions, got 2 and 3"):
-        Ridge.prior(2).merge(Ridge.prior(3))
 
 
 def test_the_residual_is_the_penalised_sum_of_squares_at_its_least() -> None:

@@ -211,17 +211,7 @@ class Ridge:
         if rows.shape[1] != self.d:
             raise ValueError(f"X must have {self.d} columns, got {rows.shape[1]}")
         r = real_vector("observed", observed, len(rows))
-        return self._with(np.column_stack([rows, r]), len(rows))
-
-    def merge(self, other: Ridge) -> Ridge:
-        """Return the estimate from the observations of both."""
-        if other.penalty != self.penalty:
-            raise ValueError(
-                f"merging needs equal penalties, got {self.penalty} and {other.penalty}"
-            )
-        if other.d != self.d:
-            raise ValueError(f"merging needs equal dimensions, got {self.d} and {other.d}")
-        return self._with(other.factor, other.n, other.forgotten)
+        return self._with(np.column_stack([rows, r]))
 
     def decayed(self, by: float) -> Ridge:
         """Return the estimate when every observation has `by` times its weight.
@@ -244,14 +234,13 @@ class Ridge:
     def __reduce__(self) -> tuple[type[Ridge], tuple[float, int, Array, float]]:
         return Ridge, (self.penalty, self.n, self.factor, self.forgotten)  # without what is cached
 
-    def _with(self, rows: Array, n: int, forgotten: float = 0.0) -> Ridge:
-        """Return the estimate with more rows [x, r], or with a factor of them, folded in."""
+    def _with(self, rows: Array) -> Ridge:
+        """Return the estimate with more rows [x, r] folded in."""
         d = self.d
         stacked = np.empty((d + 1 + len(rows), d + 1), order="F")
         stacked[: d + 1] = self.factor
         stacked[d + 1 :] = rows
-        forgotten = self.forgotten + forgotten
-        return Ridge(self.penalty, self.n + n, triangle(stacked), forgotten)
+        return Ridge(self.penalty, self.n + len(rows), triangle(stacked), self.forgotten)
 
     def projected(self, projection: Array, X: Array) -> tuple[Array, Array]:
         """Return <P_U x, P_U theta-hat> for x or each row of X, and its standard error.

@@ -191,12 +191,6 @@ def test_logs_explanations_audits_and_replays_know_what_was_forgotten(tmp_path: 
     assert decider.log()["forgotten"].to_list() == log["forgotten"].to_list()
 
 
-def test_deciders_that_forget_are_not_merged() -> None:
-    one, other = (pb.Decider(subspace=U3, half_life=half) for half in (None, 5))
-    with pytest.raises(ValueError, match="merging needs deciders without arm_effects"):
-        one.merge(other)
-
-
 def test_a_number_in_quotes_is_told_from_a_span_of_time() -> None:
     with pytest.raises(ValueError, match=r"a number of decisions, .* got '60': pass 60 or '60d'"):
         pb.Decider(subspace=U3, half_life="60")

@@ -1,6 +1,5 @@
 """A decider's file: it goes on exactly, and damage or a kill never passes for a decider."""
 
-import json
 import os
 import pickle
 import signal
@@ -17,7 +16,6 @@ import pytest
 import projbandits as pb
 from projbandits.ledger import dump
 from tests.deciders import fingerprint
-from tests.format1 import FOLDER
 from tests.worlds import U3
 
 U = pb.Subspace.without("age", columns=["age", "price", "size"])
@@ -64,8 +62,6 @@ def test_what_was_told_is_remembered_in_the_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"was told 2\.0 before, got 17\.0"):
         two.tell(told.id, 17.0)
     assert two.ridge.n == 1
-    with pytest.raises(ValueError, match="common origin"):
-        one.merge(two)
 
 
 @pytest.mark.parametrize("log", [False, True])
@@ -259,37 +255,6 @@ def test_without_a_log_nothing_large_is_kept(tmp_path: Path) -> None:
     decider.save(tmp_path / "decider")
     assert (tmp_path / "decider").stat().st_size < 50_000
     assert decider.explain(second, X).reason
-
-
-@pytest.mark.parametrize("name", ["plain", "logged"])
-def test_files_of_the_first_format_still_load(tmp_path: Path, name: str) -> None:
-    known = json.loads((FOLDER / f"{name}.json").read_text())
-    path = tmp_path / "decider"
-    decider = pb.Decider.load(FOLDER / f"{name}.decider")
-    with pytest.raises(ValueError, match=r"resume must be False, .* is of the first format"):
-        pb.Decider.load(FOLDER / f"{name}.decider", resume=True)
-    decider.save(path)
-    for one in (decider, pb.Decider.load(path)):  # and from a file of the present format
-        np.testing.assert_allclose(one.ridge.theta, known["theta"], rtol=1e-12)
-        assert (one.ridge.n, one.steps) == (known["observations"], known["steps"])
-        assert [decision.id for decision in one.pending] == known["pending"]
-        one.tell_many(known["told"])
-        assert one.ridge.n == known["observations"]
-        with pytest.raises(ValueError, match="before, got"):
-            one.tell(next(iter(known["told"])), 99.0)
-        if name == "logged":
-            log = one.log()
-            assert log["step"].tolist() == [*range(1, 25)]
-            assert log["reward"].notna().sum() == len(known["told"])
-            for id, reason in known["reasons"].items():
-                assert one.explain(id).reason == reason
-            assert one.audit().influence == "unclear"  # of 20 outcomes too little follows
-            assert len(pb.replay(log, pb.GENTRY()).rewards) == len(known["told"])
-    decider.tell(known["pending"][0], 1.0)
-    assert decider.ridge.n == known["observations"] + 1
-    assert decider.ask(np.eye(3)).step == known["steps"] + 1
-    with pytest.raises(ValueError, match="cannot be unlearnt"):
-        decider.amend(next(iter(known["told"])), 3.0)
 
 
 def test_what_others_add_while_a_file_is_written_is_not_in_it(

@@ -294,8 +294,7 @@ def _nothing(decisions: Iterable[Made]) -> ValueError:
     every = [one.chosen is None for one in decisions]
     return ValueError(
         "the log has no decision among finitely many arms that could be audited, got "
-        f"{len(every) - sum(every)} among too many arms to keep and {sum(every)} on infinite sets; "
-        "what workers decided before they were merged is in their own logs"
+        f"{len(every) - sum(every)} among too many arms to keep and {sum(every)} on infinite sets"
     )
 
 

@@ -6,7 +6,6 @@ checked before it is used.
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from collections.abc import Iterable, Iterator
@@ -92,13 +91,6 @@ def write(
         return sum(written(file, tables, about, labels))
 
 
-def content(tables: Iterable[pd.DataFrame], about: str) -> bytes:
-    """Return the content of such a file."""
-    sink = io.BytesIO()
-    sum(written(sink, tables, about))
-    return sink.getvalue()
-
-
 def written(
     file: Any, tables: Iterable[pd.DataFrame], about: str, labels: Iterable[Label | None] = ()
 ) -> Iterator[int]:
@@ -137,19 +129,14 @@ def written(
         writer.close()
 
 
-def tables(
-    source: str | bytes, d: int, largest: float, only: str | None = None
-) -> Iterator[pd.DataFrame]:
-    """Yield the log of a decider with d features piece by piece, from a local file or its content.
+def tables(source: str, d: int, largest: float, only: str | None = None) -> Iterator[pd.DataFrame]:
+    """Yield the log of a decider with d features piece by piece, from a local file.
 
     With `only`, the row of the decision with this id, if it is there; hardly any other is read.
 
     A file that would take more than `largest` bytes in memory is refused: a few bytes can say
     that a value comes again a billion times.
     """
-    if isinstance(source, bytes):
-        yield from _pieces(io.BytesIO(source), d, largest, only)
-        return
     if not Path(source).is_file():
         raise FileNotFoundError(f"the log needs the file {source!r}, which is not there")
     with open(source, "rb") as file:
@@ -163,13 +150,11 @@ def tables(
 
 
 @contextmanager
-def named(source: str | bytes) -> Iterator[None]:
+def named(source: str) -> Iterator[None]:
     """Put the name of a file before what its content is found to lack."""
     try:
         yield
     except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
-        if isinstance(source, bytes):
-            raise
         raise ValueError(f"{source!r} must be a log that spill wrote: {error}") from error
 
 

@@ -15,13 +15,11 @@ from projbandits._checks import Array
 from projbandits.decisions.readings import Reader
 from projbandits.ledger.fold import DECISIONS, Known, advanced, learns_plainly
 from projbandits.ledger.happened import (
-    Believed,
     Changed,
     Decayed,
     Decided,
     Event,
     Learnt,
-    Merged,
     Opened,
     Outcome,
     Told,
@@ -97,7 +95,7 @@ def check_promises(
             weights.add(position, event)
         progress(chunk[-1].position, 2 * last)
     known = advanced(ledger, None, last)
-    sums, again = _Sums(known, tally.others, weights), _Again(Reader(ledger))
+    sums, again = _Sums(known, tally.history, weights), _Again(Reader(ledger))
     for some in ledger.decisions():
         some = [held for held in some if held.position <= last]
         for held in some:
@@ -126,7 +124,7 @@ class _Tally:
         self.fates = dict[str, tuple[int, float | None]]()
         self.streams = set[tuple[int, int]]()
         self.shared = 0
-        self.others = list[tuple[int, Event]]()
+        self.history = list[tuple[int, Learnt]]()
         self._last: int | None = None
 
     def add(self, position: int, event: Event) -> None:
@@ -149,8 +147,8 @@ class _Tally:
                 self.fates[event.id] = place, reward
             if isinstance(event, Told):
                 self.told[event.id] = self.told.get(event.id, 0) + 1
-        elif isinstance(event, Learnt | Merged | Believed):
-            self.others.append((position, event))
+        elif isinstance(event, Learnt):
+            self.history.append((position, event))
 
     def missing(self, base: int, last: int) -> Finding:
         kept = self.gaps == 0 and self.events == last - base and (not self.unknown or base > 0)
@@ -215,7 +213,7 @@ class _Sums:
     """Adds up observations, apart from the library's own fold, and solves for theta."""
 
     def __init__(
-        self, known: Known, events: Iterable[tuple[int, Event]], weights: _Weights
+        self, known: Known, events: Iterable[tuple[int, Learnt]], weights: _Weights
     ) -> None:
         d = known.subspace.ambient
         self.n, self._factor = 0, np.zeros((0, d + 1))
@@ -224,16 +222,8 @@ class _Sums:
         on_projections = known.strategy.learns_on == "projection"
         self._project = known.state.projection if on_projections else None
         for position, event in events:
-            root = math.sqrt(weights.of(position))
-            if isinstance(event, Believed):
-                self.n, self._factor, self._rows = event.n, root * np.array(event.factor), []
-                continue
-            assert isinstance(event, Learnt | Merged)
             for x, reward in zip(event.X, event.rewards, strict=True):
                 self._observe(x, reward, position)
-            if isinstance(event, Merged) and event.factor is not None:
-                self.n += event.n
-                self._rows.extend(root * event.factor)
 
     def add(self, arm: Array, position: int, reward: float | None) -> None:
         if reward is not None:

@@ -313,7 +313,7 @@ class Decider(Finding, Asking):
                 check_told_apart(strategy, [*given, known.strategy])
                 given = [*given, strategy]
             after = changed(known, event, given)
-            gone = not self._ledger.whole or known.since or self._ledger.base
+            gone = not self._ledger.whole or self._ledger.base
             if gone and not carries(known, after):
                 raise ValueError(
                     f"{after.strategy!r} would learn something else than {known.strategy!r} did, "
@@ -323,15 +323,3 @@ class Decider(Finding, Asking):
             self._given = given
             self._append([event])
             self._now()
-
-    def merge(self, *others: Decider) -> None:
-        """Add what other deciders learnt, to the belief that one would have from all of it.
-
-        What two deciders have in common (both were loaded from one file, or one was merged into
-        the other) counts once if they keep a log; otherwise it is refused. The numbers of decisions
-        are added too. What others have pending stays with them. What contradicts each other, such
-        as two decisions of one id, is refused, and so is what another one has partly forgotten.
-        """
-        from projbandits.deciding.merging import merge
-
-        merge(self, others)

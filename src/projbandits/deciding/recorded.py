@@ -75,7 +75,7 @@ class Recorded:
         self._looked = Looked()
         self._outliers = Outliers()
         self._by_number: Array | None = None
-        self._files: list[str | bytes] = []
+        self._files: list[str] = []
         self._largest = math.inf
         self._lock, self._deciding = threading.RLock(), threading.RLock()
         renewed(self)
@@ -125,7 +125,7 @@ class Recorded:
 
     @property
     def steps(self) -> int:
-        """How many decisions were made, by it and by those merged into it."""
+        """How many decisions were made."""
         return self._now().state.step - 1
 
     @property

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from projbandits.deciding.soundness import (
     check_event,
@@ -29,13 +29,6 @@ from projbandits.ledger.index import REMEMBERED, Fate
 from projbandits.ledger.protocol import Behind, Exists, Held, Snapshot
 from projbandits.ledger.randomness import SESSIONS
 from projbandits.strategies import LinearStrategy
-
-
-class Restored(NamedTuple):
-    """What a file holds: a ledger, and the tables of a log that stood in an earlier one."""
-
-    ledger: MemoryLedger
-    logs: list[bytes]
 
 
 def local(value: Any) -> bool:
@@ -92,7 +85,7 @@ def ledger(
     parts: Iterable[dump.Part],
     given: Sequence[LinearStrategy],
     largest: float,
-) -> Restored:
+) -> MemoryLedger:
     """Return the ledger that the parts of a file make.
 
     Parameters
@@ -107,21 +100,18 @@ def ledger(
         How many bytes of memory rows may take that a file holds in a few.
     """
     making = Making(fields, given, largest)
-    logs = list[bytes]()
     last = 0
     for section, position, record in parts:
-        if section < last:
+        if not last <= section <= dump.REMEMBERED:
             raise ValueError("its parts must be in their order")
         last = section
         if section == dump.SNAPSHOT:
             making.snapshot(Snapshot(position, record.body))
-        elif section == dump.LOG:
-            logs.append(record.body)
         else:
             if record.kind == EVENT_KINDS[Decided]:
                 making.claim(claimed(record.body))
             making.event(section, position, decode(record))
-    return Restored(making.made(), logs)
+    return making.made()
 
 
 class Making:
@@ -148,8 +138,8 @@ class Making:
         ridge = known.state.ridge
         check_estimate(ridge.factor, ridge.n, max(self._penalty, ridge.penalty))
         sound = (
-            whole(1)(known.state.step) and whole(0)(ridge.n) and whole(0)(known.since)
-            and text(known.key) and whole(0, 2**128 - 1)(known.seed) and texts([*known.sources])
+            whole(1)(known.state.step) and whole(0)(ridge.n)
+            and text(known.key) and whole(0, 2**128 - 1)(known.seed)
             and ridge.d == known.subspace.ambient == self._d
             and 0.0 <= ridge.forgotten <= ridge.n and half_life(known.half_life)
             and isfinite(known.clock) and (known.state.effects is None or items(known))

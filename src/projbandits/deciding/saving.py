@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from projbandits._files import whole as whole_file
 from projbandits._version import __version__
-from projbandits.deciding import format1, restoring
+from projbandits.deciding import restoring
 from projbandits.decisions.eligibility import check_all_suit, check_suits
 from projbandits.ledger import dump
-from projbandits.ledger.codec import LENGTH, Record
+from projbandits.ledger.codec import LENGTH
 from projbandits.ledger.describing import strategy_fields, strategy_of
 from projbandits.ledger.fold import snapshot
 from projbandits.ledger.randomness import new_session
@@ -51,7 +51,7 @@ def save(decider: Accounted, path: Path) -> None:
         "draws": decider._draws,
         "span_checked": decider._span_checked,
         "history": dump.history(ledger),
-        "log_files": [source for source in decider._files if isinstance(source, str)],
+        "log_files": [*decider._files],
     }
     text = json.dumps(fields).encode()
     with whole_file(path) as part, open(part, "wb+") as file:
@@ -69,9 +69,6 @@ def _pieces(decider: Accounted, text: bytes, last: int) -> Iterator[bytes]:
     yield LENGTH.pack(len(text)) + text
     for part in dump.parts(decider._ledger, last):
         yield part.packed()
-    for log in decider._files:
-        if isinstance(log, bytes):
-            yield dump.Part(dump.LOG, 0, Record(0, None, log)).packed()
 
 
 def load(
@@ -82,25 +79,19 @@ def load(
     largest: float,
 ) -> Made:
     """Return the decider in a file."""
-    version, body = _body(path)
-    reading = format1 if version == 1 else restoring
+    body = _body(path)
     with named(path):
-        fields, parts = reading.opened(body)
-    if resume and version == 1:
-        raise ValueError(
-            f"resume must be False, {str(path)!r} is of the first format, whose randomness is "
-            "drawn in another way"
-        )
+        fields, parts = restoring.opened(body)
     given = _strategies(path, fields, check_all_suit(strategy))
     decider = cls.__new__(cls)
     with named(path):
-        made = reading.ledger(fields, parts, given, largest)
+        made = restoring.ledger(fields, parts, given, largest)
         session = fields["session"] if resume else new_session()
-        decider._start(made.ledger, None, given, session)
+        decider._start(made, None, given, session)
         if resume:
             decider._draws = fields["draws"]
         decider._span_checked = fields["span_checked"]
-        decider._files, decider._largest = [*(fields["log_files"] or ()), *made.logs], largest
+        decider._files, decider._largest = [*fields["log_files"]], largest
         restoring.check_known(decider._known, fields)
     return decider
 
@@ -116,17 +107,17 @@ def named(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _body(path: Path) -> tuple[int, bytes]:
-    """Return the format of a file, and what its checksum is of."""
+def _body(path: Path) -> bytes:
+    """Return the part of a file that its checksum is of."""
     content = path.read_bytes()
     kind, _, rest = content.partition(b"\n")
     if not kind.startswith(FILE_KIND):
         raise ValueError(f"path must be a saved decider, {str(path)!r} is something else")
     version = kind.removeprefix(FILE_KIND).decode(errors="replace")
-    if version not in ("1", str(FILE_FORMAT)):
+    if version != str(FILE_FORMAT):
         raise ValueError(
-            f"path must be a decider saved in a format up to {FILE_FORMAT}, {str(path)!r} has "
-            f"format {version}: read it with the version of projbandits that wrote it"
+            f"path must be a decider saved in format {FILE_FORMAT}, {str(path)!r} has format "
+            f"{version}: read it with the version of projbandits that wrote it"
         )
     digest, _, body = rest.partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != digest:
@@ -134,7 +125,7 @@ def _body(path: Path) -> tuple[int, bytes]:
             f"path must be a whole saved decider, {str(path)!r} is damaged: its checksum does not "
             "fit its content"
         )
-    return int(version), body
+    return body
 
 
 def _strategies(

@@ -14,11 +14,11 @@ import numpy as np
 
 from projbandits._checks import LARGEST_SEED
 from projbandits.decisions.decision import LARGEST_COUNT, LATEST
-from projbandits.decisions.limits import LARGEST_ENTRY, LARGEST_NUMBER, check_estimate
+from projbandits.decisions.limits import LARGEST_ENTRY, LARGEST_NUMBER
 from projbandits.features import Features
 from projbandits.ledger.describing import set_of
 from projbandits.ledger.fold import DECISIONS, SECONDS, Known
-from projbandits.ledger.happened import Decided, Described, Event, Learnt, Merged, Offered
+from projbandits.ledger.happened import Decided, Described, Event, Learnt, Offered
 from projbandits.ledger.labels import read_label, write_label
 from projbandits.ledger.randomness import SESSIONS
 from projbandits.strategies.items import Items
@@ -113,12 +113,6 @@ EVENT_FIELDS: dict[str, Check] = {
     "arms": or_none(text),
     "X": _array(2),
     "rewards": _array(1),
-    "decided": texts,
-    "ids": texts,
-    "sources": texts,
-    "steps": whole(0),
-    "n": whole(0),
-    "factor": or_none(_array(2)),
     "why": or_none(text),
     "meta": or_none(text),
     "reward": lambda value: _number(value) and abs(value) <= LARGEST_NUMBER,
@@ -171,16 +165,10 @@ def check_event(event: Event, position: int, d: int, penalty: float, rows: int) 
         sound = sound and (event.labels is None or len(event.labels) == len(event.vectors))
     elif isinstance(event, Described):
         sound = set_of(event.arms).d == d
-    elif isinstance(event, Learnt | Merged):
+    elif isinstance(event, Learnt):
         sound = event.X.shape == (len(event.rewards), d) and _small(event.X, largest)
         sound = sound and _small(event.rewards, LARGEST_NUMBER)
-        sound = sound and (isinstance(event, Learnt) or len(event.ids) == len(event.X))
-        labels = event.labels if isinstance(event, Learnt) else None
-        sound = sound and (labels is None or len(labels) == len(event.X))
-    factor = getattr(event, "factor", None)
-    if factor is not None:
-        sound = sound and factor.shape == (d + 1, d + 1)
-        check_estimate(factor, event.n, penalty)  # type: ignore[union-attr]
+        sound = sound and (event.labels is None or len(event.labels) == len(event.X))
     for name in ("names", "columns"):
         named = getattr(event, name, None)
         sound = sound and (named is None or len(named) == d)

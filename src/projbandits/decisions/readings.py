@@ -15,7 +15,7 @@ from projbandits.decisions.decision import Decision, Grounds
 from projbandits.decisions.offers import Offer
 from projbandits.ledger.describing import set_of, strategy_of
 from projbandits.ledger.fold import Known, advanced
-from projbandits.ledger.happened import Believed, Changed, Decided, Merged, Opened
+from projbandits.ledger.happened import Changed, Decided, Opened
 from projbandits.ledger.protocol import EVENTS_AT_ONCE, Held, Ledger
 from projbandits.ledger.randomness import Streams
 from projbandits.strategies import Choice, LinearStrategy
@@ -179,10 +179,6 @@ class Steps:
             for position, event, *_ in chunk:
                 if isinstance(event, Decided):
                     now += 1
-                elif isinstance(event, Merged):
-                    now += len(event.decided) + event.steps
-                elif isinstance(event, Believed):
-                    now = event.steps
                 else:
                     if isinstance(event, Opened | Changed) and event.label is not None:
                         self.strategies.append((event.strategy, event.label))

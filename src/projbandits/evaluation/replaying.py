@@ -47,7 +47,7 @@ def replay(
         whose log is then read in pieces and never all at once.
     policy : LinearStrategy, Decider, callable or str
         What to judge. A strategy follows the log: at each step it knows what the log's decider
-        knew, history and merged workers included; on a `pb.Log`, the outcomes of the rows before. A
+        knew, history included; on a `pb.Log`, the outcomes of the rows before. A
         decider is judged as it is now. A function takes the arms on offer (a matrix) and the
         context (a dict of the row's columns, or None) and returns the arms' probabilities. A text
         names the column of the log that holds the probability of the chosen arm, or of all arms in
@@ -226,7 +226,7 @@ def _knowledge(
             raise ValueError(
                 f"log is incomplete: decision {columns['id'][t]!r} knew "
                 f"{columns['observations'][t]} outcomes, the log has {done} (the others came by "
-                f"`learn` or `merge`, or their rows are left out), and {strategy!r} cannot take "
+                f"`learn`, or their rows are left out), and {strategy!r} cannot take "
                 "over what was believed: replay a strategy that learns on the same, or a table "
                 "with its attrs"
             )

@@ -18,14 +18,12 @@ import numpy as np
 
 from projbandits.ledger.happened import (
     Amended,
-    Believed,
     Changed,
     Decayed,
     Decided,
     Described,
     Event,
     Learnt,
-    Merged,
     Offered,
     Opened,
     Rows,
@@ -43,8 +41,6 @@ EVENT_KINDS: dict[type, int] = {
     Amended: 7,
     Withdrawn: 8,
     Changed: 9,
-    Merged: 10,
-    Believed: 11,
     Decayed: 12,
 }
 """The number of each kind of event in a record; numbers are never used again."""

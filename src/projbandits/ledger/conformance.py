@@ -13,14 +13,12 @@ import numpy as np
 
 from projbandits.ledger.happened import (
     Amended,
-    Believed,
     Changed,
     Decayed,
     Decided,
     Described,
     Event,
     Learnt,
-    Merged,
     Offered,
     Opened,
     Told,
@@ -34,10 +32,7 @@ RARE: list[Event] = [
     Learnt("history", 2.5, ARMS, np.array([0.5, -1.0, 2.0])),
     Described("ball", '{"Ball": {"d": 2}}'),
     Changed(3.0, label="UE()", subspace=np.eye(2)[:, :1], names=("x",)),
-    Merged(
-        *("1e", 4.0, ("a", "b"), ("a",), ARMS[:1], np.array([1.0]), ("1e", "2e"), 7, 3, np.eye(3))
-    ),
-    Believed(5.0, 9, 4, np.arange(9.0).reshape(3, 3), ("3e",)),
+    Decayed(4.0, 0.5),
 ]
 
 

@@ -15,8 +15,8 @@ from projbandits.ledger.happened import Described, Event, Learnt, Offered, Told,
 from projbandits.ledger.in_memory import MemoryLedger
 from projbandits.ledger.protocol import Ledger
 
-SNAPSHOT, EARLY, EVENT, REMEMBERED, LOG = range(5)
-"""The sections: snapshots, what is kept of dropped events, events, old outcomes, logs."""
+SNAPSHOT, EARLY, EVENT, REMEMBERED = range(4)
+"""The sections: snapshots, what is kept of dropped events, events, old outcomes."""
 
 EVENT_HEAD = struct.Struct("<BQBHI")
 NO_ID = 0xFFFF

@@ -24,12 +24,10 @@ from projbandits.ledger.codec import LENGTH
 from projbandits.ledger.describing import strategy_fields, strategy_of
 from projbandits.ledger.happened import (
     Amended,
-    Believed,
     Changed,
     Decayed,
     Decided,
     Learnt,
-    Merged,
     Opened,
     Told,
     Withdrawn,
@@ -67,10 +65,6 @@ class Known(NamedTuple):
         The names of the features.
     state : State
         What the strategy knows.
-    sources : frozenset of str
-        The keys of ledgers of which only a sum was taken over.
-    since : int
-        Nothing up to this position can be folded again: what was believed there was taken over.
     features : Features or None
         How raw columns become features.
     half_life : tuple of float and str
@@ -86,8 +80,6 @@ class Known(NamedTuple):
     subspace: Subspace
     columns: tuple[str, ...] | None
     state: State
-    sources: frozenset[str] = frozenset()
-    since: int = 0
     features: Features | None = None
     half_life: tuple[Any, ...] = ()
     clock: float = 0.0
@@ -211,17 +203,6 @@ def fold(
     elif isinstance(event, Changed):
         known = changed(known, event, given, learner)
         state = known.state
-    elif isinstance(event, Merged):
-        state = _learnt(known, event.X, event.rewards, None)
-        ridge = state.ridge
-        if event.factor is not None:
-            ridge = ridge.merge(Ridge(ridge.penalty, event.n, event.factor))
-        known = known._replace(sources=known.sources.union(event.sources))
-        state = state._replace(step=state.step + len(event.decided) + event.steps, ridge=ridge)
-    elif isinstance(event, Believed):
-        ridge = Ridge(state.ridge.penalty, event.n, event.factor)
-        state = state._replace(step=event.steps + 1, ridge=ridge)
-        known = known._replace(sources=frozenset(event.sources), since=position)
     # As a tuple, since every event comes this way: _replace takes four times as long.
     return tuple.__new__(Known, (position, *known[1:6], state, *known[7:]))
 
@@ -289,8 +270,6 @@ def snapshot(known: Known) -> Snapshot:
         "n": ridge.n,
         "d": ridge.d,
         "dim": basis.shape[1],
-        "sources": sorted(known.sources),
-        "since": known.since,
         "features": None if known.features is None else known.features.to_dict(),
         "half_life": known.half_life,
         "clock": known.clock,
@@ -353,8 +332,6 @@ def restored(kept: Snapshot, given: Given = ()) -> Known | None:
         subspace,
         None if columns is None else tuple(columns),
         state,
-        frozenset(fields["sources"]),
-        fields["since"],
         None if features is None else Features.from_dict(features),
         tuple(fields.get("half_life", ())),
         fields.get("clock", 0.0),

@@ -246,68 +246,8 @@ class Decayed:
     by: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Merged:
-    """What another ledger has of decisions that was not here yet.
-
-    Parameters
-    ----------
-    key : str
-        The other ledger's.
-    time : float
-        When.
-    decided : tuple of str
-        The decisions that are counted by this.
-    ids : tuple of str
-        The decisions whose outcomes are learnt by this.
-    X, rewards : ndarray of shapes (n, d) and (n,)
-        Their arms, and their outcomes.
-    sources : tuple of str
-        The keys of all ledgers that this comes from.
-    steps, n, factor : int, int and ndarray or None
-        Decisions and observations of which only sums are left, because that ledger keeps no log.
-    """
-
-    key: str
-    time: float
-    decided: tuple[str, ...]
-    ids: tuple[str, ...]
-    X: Array
-    rewards: Array
-    sources: tuple[str, ...]
-    steps: int = 0
-    n: int = 0
-    factor: Array | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Believed:
-    """What was believed here, where the ledger does not say why: its beginning is elsewhere.
-
-    Parameters
-    ----------
-    time : float
-        When it was taken over.
-    steps : int
-        How many decisions had been made.
-    n, factor : int and ndarray of shape (d + 1, d + 1)
-        The ridge's observations.
-    sources : tuple of str
-        The keys of the ledgers that they come from.
-    """
-
-    time: float
-    steps: int
-    n: int
-    factor: Array
-    sources: tuple[str, ...]
-
-
 Outcome = Told | Amended | Withdrawn
 OUTCOMES = (Told, Amended, Withdrawn)
 """The same as a tuple, which isinstance looks through faster."""
 
-Event = (
-    Opened | Offered | Described | Learnt | Decided | Outcome | Changed | Decayed | Merged
-    | Believed
-)  # fmt: skip
+Event = Opened | Offered | Described | Learnt | Decided | Outcome | Changed | Decayed
