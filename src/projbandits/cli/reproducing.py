@@ -54,7 +54,7 @@ def reproduce(
     folder = Path("out-quick" if quick else "out") if out is None else out
     with workers(threads, cluster) as executor:
         done = run(figures or (), **size, seed=seed, out=folder, executor=executor)
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (claim.name, verdict.outcome, verdict.given, verdict.tuned or "", claim.origin, claim.text)
         for claim, verdict in done.verdicts.items()
     ]
