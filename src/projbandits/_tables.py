@@ -37,7 +37,11 @@ def missing_entries(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind in "fmM":
         return np.asarray(np.isnan(values) if values.dtype.kind == "f" else np.isnat(values))
     if values.dtype.kind in "OUS":
-        return np.array([is_missing(entry) for entry in values.tolist()], dtype=bool)
+        import pandas as pd
+
+        gone = np.asarray(pd.isna(values))
+        gone[~gone] = values[~gone] == ""
+        return gone
     return np.zeros(len(values), dtype=bool)
 
 

@@ -161,6 +161,17 @@ def test_clicks_are_never_far_from_each_other(rate: float) -> None:
         seen.look([(str(i), click)])
 
 
+def test_what_is_explored_is_not_far_from_what_was_explored_before() -> None:
+    # Every warning is an error here.
+    rng = np.random.default_rng(7)
+    explored = np.concatenate([rng.random(30) < 0.5, rng.random(3000) < 0.004])
+    outcomes = np.where(explored, -3.0, 1.5) + 0.02 * rng.normal(size=len(explored))
+    seen = Outliers()
+    for i, outcome in enumerate(outcomes.tolist()):
+        seen.look([(str(i), outcome)])
+    told(outcomes[:60])
+
+
 def test_a_code_among_clicks_is_named() -> None:
     clicks = (np.random.default_rng(6).random(400) < 0.02).astype(float)
     clicks[300] = -999.0

@@ -15,7 +15,12 @@ import numpy as np
 from projbandits._checks import Array, outside
 
 FAR = 50.0
-"""An outcome this many deviations from the median of the others is far from them."""
+"""An outcome this many deviations from the median of the others is far from them..."""
+
+BEYOND = 10.0
+"""... if it is also so many times as far as the others reach: a decider that found the best arm
+sees little else, and what it explores then lies many deviations away, but not farther than before.
+"""
 
 LEAST = 20
 """Among fewer outcomes nothing is said."""
@@ -31,10 +36,11 @@ NAMED = 5
 
 
 class Spread(NamedTuple):
-    """The median of outcomes and their typical deviation from it."""
+    """The median of outcomes, their typical deviation from it, and how far they reach."""
 
     median: float
     scale: float
+    reach: float
 
     @classmethod
     def of(cls, values: Array) -> Spread:
@@ -43,7 +49,8 @@ class Spread(NamedTuple):
         The scale is half of the largest deviation from the median, the farthest tenth left out:
         0.8 standard deviations where outcomes are normal. Where that is zero, as with rare clicks,
         it is the median of the deviations that are not zero, the farthest left out; where there is
-        none, the size of the median, or 1.
+        none, the size of the median, or 1. The reach is the largest deviation of all outcomes but
+        a fiftieth, and at least one.
 
         Examples
         --------
@@ -52,7 +59,7 @@ class Spread(NamedTuple):
         >>> Spread.of(np.r_[np.linspace(-1.0, 1.0, 99), -999.0]).scale < 0.6
         True
         >>> Spread.of(np.r_[np.zeros(399), 1.0])
-        Spread(median=0.0, scale=1.0)
+        Spread(median=0.0, scale=1.0, reach=0.0)
         """
         median = float(np.median(values))
         away = np.sort(np.abs(values - median))
@@ -60,11 +67,16 @@ class Spread(NamedTuple):
         if scale == 0.0:
             others = away[:-1][away[:-1] > 0.0]
             scale = float(np.median(others)) if len(others) else max(abs(median), 1.0)
-        return cls(median, scale)
+        return cls(median, scale, float(away[-1 - max(1, len(away) // 50)]))
+
+    @property
+    def bound(self) -> float:
+        """The deviation from which on an outcome is far."""
+        return max(FAR * self.scale, BEYOND * self.reach)
 
     def far(self, value: float) -> bool:
         """Tell whether an outcome is far from those of which this is the spread."""
-        return abs(value - self.median) > FAR * self.scale
+        return abs(value - self.median) > self.bound
 
 
 class Outliers:
@@ -90,6 +102,7 @@ class Outliers:
         self._due = LEAST
         self._spread: Spread | None = None
         self._said = set[str]()
+        self._far = 0  # how many were far since the spread was renewed
 
     def look(self, outcomes: Sequence[tuple[str, float]]) -> None:
         """Compare outcomes, each with the id of its decision, with those that came before."""
@@ -112,6 +125,9 @@ class Outliers:
         ]
         if fresh:
             self._said.update(id for id, _ in fresh)
+            self._far += len(fresh)
+            if self._far > NAMED:  # so many are no longer far from all others
+                self._due = self._seen
             _warn([(_called(id), value) for id, value in fresh], spread)
 
     def look_through(self, values: Array, name: Callable[[int], str]) -> None:
@@ -120,7 +136,7 @@ class Outliers:
         spread = self._spread if count < LEAST else Spread.of(values)
         far = list[int]()
         if spread is not None:
-            far = np.flatnonzero(np.abs(values - spread.median) > FAR * spread.scale).tolist()
+            far = np.flatnonzero(np.abs(values - spread.median) > spread.bound).tolist()
         some = [(name(i), float(values[i])) for i in far]
         for i in range(0, count, max(1, -(-count // KEPT))):
             if i not in far:
@@ -134,7 +150,10 @@ class Outliers:
         if self._seen < self._due:
             return False
         self._due = self._seen + min(self._seen, KEPT)
-        self._spread = Spread.of(np.array(self._values))
+        spread, before = Spread.of(np.array(self._values)), self._spread
+        if before is not None:  # what was explored long ago counts
+            spread = spread._replace(reach=max(spread.reach, before.reach))
+        self._spread, self._far = spread, 0
         return True
 
     def _add(self, id: str | None, value: float) -> None:
