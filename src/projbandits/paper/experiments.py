@@ -218,7 +218,7 @@ STILL_C = Experiment(
 """Setting c with the other reading; the worlds are those of `SETTING_C`."""
 
 WINE_READINGS = tuple(
-    Experiment(name=f"wine-{name}", problem=problem, strategies=FINITE, trials=0.4, cost=2)
+    Experiment(name=f"wine-{name}", problem=problem, strategies=FINITE, trials=0.2, cost=1)
     for name, problem in (
         ("without-noise", lambda: wine(noise=0.0)),
         ("raw", lambda: wine(scale=None)),
@@ -264,7 +264,7 @@ SMOOTH = tuple(
         name=name,
         problem=problem,
         strategies=(GENTRY(alpha=1.0, schedule="smooth"), GENTRY(alpha=1.0, schedule="infinite")),
-        trials=0.05,
+        trials=0.02,
         horizon=10,
         convex=True,
         cost=3,
