@@ -204,6 +204,8 @@ SETTING_B = Experiment(name="setting-b", problem=_setting_b, strategies=FINITE, 
 SETTING_C = Experiment(
     name="setting-c", problem=entropy_ball, strategies=INFINITE, seeds=4, convex=True, cost=18
 )
+COMPARED_C = replace(SETTING_C, name="compared-c", trials=0.25, worlds_of=SETTING_C.name, cost=1)
+"""As many trials of setting c as there are with the best alphas, where a choice of UE is dear."""
 WINE = Experiment(name="wine", problem=wine, strategies=FINITE, seeds=4, cost=6)
 
 STILL_C = Experiment(

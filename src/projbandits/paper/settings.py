@@ -108,7 +108,7 @@ def _setting(
         name=f"tuned-{key}",
         strategies=tuple(family(alpha) for family in compared for alpha in alphas),
         tuned_on=some,
-        worlds_of=given.name,
+        worlds_of=given.worlds_of or given.name,
         cost=tuned,
     )
     if decided is not None:
@@ -118,7 +118,7 @@ def _setting(
             name=f"ends-{key}",
             strategies=every.strategies,
             ends_of=some,
-            worlds_of=given.name,
+            worlds_of=given.worlds_of or given.name,
             trials=first[0],
             cost=first[1],
         )
@@ -141,7 +141,7 @@ A = _setting(
 )
 B = _setting("b", e.SETTING_B, (0.02, 1), (0.2, 2), 1, where="in setting b")
 C = _setting(
-    *("c", e.SETTING_C, (0.01, 2), (0.04, 4), 16),
+    *("c", e.COMPARED_C, (0.01, 2), (0.04, 4), 6),
     decided=((0.02, 3), (0.15, 3)),
     where="in setting c",
 )
