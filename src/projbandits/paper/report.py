@@ -228,7 +228,10 @@ def _differences(verdicts: Mapping[Claim, Verdict]) -> str:
     parts = [
         ("What the paper leaves open, and what was chosen:", [escape(x) for x in READINGS]),
         *(
-            (f"{origin.value.capitalize()}, and found not to hold:", _linked(failed, origin))
+            (
+                f"{origin.value.capitalize()}, and found not to hold as read:",
+                _linked(failed, origin),
+            )
             for origin in Origin
         ),
     ]
