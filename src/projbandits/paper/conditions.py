@@ -140,23 +140,21 @@ def final(result: Result, label: str) -> Array:
 def moderate_alpha(setting: Setting) -> Check:
     """Return the check that for each family an alpha within the range beats both its ends.
 
-    The alpha was chosen in the sweep, on another seed, so luck in the choice does not count. An end
-    that the first trials show to be worse is compared in those, the others in all that they have.
+    The alpha was chosen in the sweep, on another seed, so luck in the choice does not count. A
+    difference that is sure in the first trials rests on those, any other on all that there are.
     """
 
     def conditions(results: Results) -> list[Condition]:
         first, more = (results[x.name] for x in setting.decided)
-        tables = (first, more)
-        regrets = {label: final(table, label) for table in tables for label in table.strategies}
         found = []
         for family, rows in first.against("alpha").groupby("family", sort=False):
             low, best, high = (row for _, row in rows.sort_values("alpha").iterrows())
             for end in (low, high):
-                both = regrets[end["strategy"]], regrets[best["strategy"]]
-                shared = min(map(len, both))
-                worse = statistics.mean(both[0][:shared] - both[1][:shared])
+                both = end["strategy"], best["strategy"]
+                table = more if set(both) <= set(more.strategies) else first
+                worse = statistics.mean(final(table, both[0]) - final(table, both[1]))
                 what = f"{family}: regret at alpha {end['alpha']:g} minus that at {best['alpha']:g}"
-                what = f"{what} ({shared:,} trials)"
+                what = f"{what} ({table.trials:,} trials)"
                 brief = f"{family} at {best['alpha']:g}"
                 found.append(Condition(what, worse, least=0.0, brief=brief))
         return found

@@ -204,6 +204,8 @@ SETTING_B = Experiment(name="setting-b", problem=_setting_b, strategies=FINITE, 
 SETTING_C = Experiment(
     name="setting-c", problem=entropy_ball, strategies=INFINITE, seeds=4, convex=True, cost=18
 )
+COMPARED_C = replace(SETTING_C, name="compared-c", trials=0.25, worlds_of=SETTING_C.name, cost=1)
+"""As many trials of setting c as there are with the best alphas, where a choice of UE is dear."""
 WINE = Experiment(name="wine", problem=wine, strategies=FINITE, seeds=4, cost=6)
 
 STILL_C = Experiment(
@@ -218,7 +220,7 @@ STILL_C = Experiment(
 """Setting c with the other reading; the worlds are those of `SETTING_C`."""
 
 WINE_READINGS = tuple(
-    Experiment(name=f"wine-{name}", problem=problem, strategies=FINITE, trials=0.4, cost=2)
+    Experiment(name=f"wine-{name}", problem=problem, strategies=FINITE, trials=0.2, cost=1)
     for name, problem in (
         ("without-noise", lambda: wine(noise=0.0)),
         ("raw", lambda: wine(scale=None)),
@@ -264,7 +266,7 @@ SMOOTH = tuple(
         name=name,
         problem=problem,
         strategies=(GENTRY(alpha=1.0, schedule="smooth"), GENTRY(alpha=1.0, schedule="infinite")),
-        trials=0.05,
+        trials=0.02,
         horizon=10,
         convex=True,
         cost=3,

@@ -80,7 +80,7 @@ FIGURES = {
         "is a search, and costs as much as tens of choices among finitely many arms. ProjectedUE, "
         "for which the paper gives no alpha here, is shown on the left only.",
         source="Fig. 1b",
-        experiments=(C.sweep, C.close, *C.decided, C.tuned),
+        experiments=(*C.experiments, *C.decided),
         draw=panels.alphas(C),
     ),
     "fig-a": Figure(

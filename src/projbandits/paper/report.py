@@ -212,7 +212,7 @@ READINGS = (
     "UE: the printed rule adds the width to the projected estimate; the rule that the paper cites "
     "aims at the return. Only the latter shows the curve of the paper's figures, so that one is "
     "called UE, the printed one ProjectedUE, and both are shown.",
-    "D_k: any k independent arms serve the theorems, and the paper does not say which it took. "
+    "D_k: the theorems allow any k independent arms, and the paper does not say which it took. "
     "Ours are chosen by QR with pivoting; GENTRY with the first k arms is shown beside it.",
     "Wine: the paper does not say whether features were scaled or noise was added. Ours are "
     "standardised and have noise; the claims include the other readings.",
@@ -230,7 +230,10 @@ def _differences(verdicts: Mapping[Claim, Verdict]) -> str:
     parts = [
         ("What the paper leaves open, and what was chosen:", [escape(x) for x in READINGS]),
         *(
-            (f"{origin.value.capitalize()}, and found not to hold:", _linked(failed, origin))
+            (
+                f"{origin.value.capitalize()}, and found not to hold as read:",
+                _linked(failed, origin),
+            )
             for origin in Origin
         ),
     ]

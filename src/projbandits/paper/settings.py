@@ -108,7 +108,7 @@ def _setting(
         name=f"tuned-{key}",
         strategies=tuple(family(alpha) for family in compared for alpha in alphas),
         tuned_on=some,
-        worlds_of=given.name,
+        worlds_of=given.worlds_of or given.name,
         cost=tuned,
     )
     if decided is not None:
@@ -118,8 +118,7 @@ def _setting(
             name=f"ends-{key}",
             strategies=every.strategies,
             ends_of=some,
-            worlds_of=given.name,
-            seeds=1,
+            worlds_of=given.worlds_of or given.name,
             trials=first[0],
             cost=first[1],
         )
@@ -137,13 +136,13 @@ def _setting(
 
 A = _setting(
     *("a", e.SETTING_A, (0.02, 1), (0.2, 2), 1),
-    decided=((0.05, 1), (0.5, 1)),
+    decided=((0.05, 1), (2, 2)),
     where="in setting a",
 )
 B = _setting("b", e.SETTING_B, (0.02, 1), (0.2, 2), 1, where="in setting b")
 C = _setting(
-    *("c", e.SETTING_C, (0.01, 2), (0.04, 4), 16),
-    decided=((0.02, 3), (0.2, 4)),
+    *("c", e.COMPARED_C, (0.01, 2), (0.04, 4), 6),
+    decided=((0.02, 3), (0.15, 3)),
     where="in setting c",
 )
 STILL_SWEEP = Experiment(
@@ -183,6 +182,6 @@ C_STILL = C._replace(
 ON_WINES: dict[str, Any] = {"where": "on the wine data", "alphas": WINE_ALPHAS}
 WINES = _setting("wine", e.WINE, (0.02, 2), (0.1, 2), 8, **ON_WINES)
 READINGS_OF_WINE = tuple(
-    _setting(given.name, given, (0.01, 1), (0.05, 1), 3, name=name, **ON_WINES)
+    _setting(given.name, given, (0.01, 1), (0.05, 1), 2, name=name, **ON_WINES)
     for name, given in zip(("without noise", "raw features"), e.WINE_READINGS, strict=True)
 )
