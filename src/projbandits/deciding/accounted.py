@@ -57,18 +57,20 @@ class Accounted(Recorded):
 
         The table has a row for each feature: `estimate`, what one more in its column is worth (for
         a level, a constant or a product of them, what it adds), its `standard_error`, and whether
-        it `counts`, wholly or in part.
+        it `counts`, wholly or in part. The error allows for the penalty, which draws estimates to
+        0; it is NaN where the outcomes told say nothing of a feature, and large where a feature
+        nearly repeats another.
         """
         import pandas as pd
 
         known = self._now()
         state, features = known.state, known.features
         ridge = state.ridge if state.effects is None else state.effects.linear
-        noise = state.ridge.noise if state.effects is None else state.effects.noise
         units = 1.0 if features is None else features.units
         names = known.columns or [f"x[{j}]" for j in range(ridge.d)]
         kept = known.subspace.matrix.diagonal() > 1e-9
-        errors = noise * ridge.width(np.eye(ridge.d))
+        noise = None if state.effects is None else state.effects.noise
+        errors = ridge.errors(np.eye(ridge.d), features is not None, noise)
         columns = {
             "estimate": ridge.theta / units,
             "standard_error": errors / units,

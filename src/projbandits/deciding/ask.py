@@ -300,8 +300,9 @@ class Asking(Accounted):
         # Features are dependent by design, and have room for levels that may come.
         if not self._span_checked and known.features is None:
             warn_of_what_is_left_out(arms, learnt_rows(known), known.subspace, columns)
-        if known.features is None and self._looked.due(known.state.step):
-            look(self._looked, arms, columns, known.state.ridge.penalty)
+        if self._looked.due(known.state.step):
+            designed, penalty = known.features is not None, known.state.ridge.penalty
+            look(self._looked, arms, columns, known.subspace, penalty, designed=designed)
         asked = Asked(arms, kept, columns, request.names, request.note, around)
         with while_small(1 if arms.vast else int(arms.size), arms.d):
             decided, decisions = choose(

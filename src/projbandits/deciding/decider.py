@@ -16,6 +16,7 @@ from projbandits.deciding import reports
 from projbandits.deciding.ask import Asking
 from projbandits.deciding.finding import Finding
 from projbandits.deciding.stores import named_ledger
+from projbandits.deciding.units import look
 from projbandits.decisions.decision import Decision
 from projbandits.decisions.eligibility import (
     check_all_suit,
@@ -263,10 +264,10 @@ class Decider(Finding, Asking):
         with self._lock:
             known = self._now()
             events, columns = reports.learnt(known, features, rewards, id, ids, context)
-            if known.features is None:
-                for event in events:
-                    if isinstance(event, Learnt):
-                        self._looked.at(event.X, columns, known.state.ridge.penalty)
+            designed, penalty = known.features is not None, known.state.ridge.penalty
+            for event in events:
+                if isinstance(event, Learnt):
+                    look(self._looked, event.X, columns, known.subspace, penalty, designed=designed)
             if self._named_first(columns, known):
                 self.learn(features, rewards, id=id, ids=ids, context=context)
                 return

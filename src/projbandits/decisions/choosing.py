@@ -166,7 +166,7 @@ def choose(
         x = choice.arm.x.copy()
         x.flags.writeable = False  # it is learnt from when the outcome comes
         grounds = Grounds(strategy, state, left if asked.kept else None, before, asked.columns)
-        estimate, standard_error = _estimate(grounds, x, index)
+        estimate, standard_error = _estimate(grounds, x, index, known.features is not None)
         label = None if labels is None or index is None else labels[index]
         event = Decided(
             id,
@@ -234,10 +234,10 @@ def state_at(known: Known, arms: DecisionSet | None, step: int, now: float) -> S
     return state._replace(effects=state.effects.among(labels))
 
 
-def _estimate(grounds: Grounds, x: Array, index: int | None) -> tuple[float, float]:
+def _estimate(grounds: Grounds, x: Array, index: int | None, designed: bool) -> tuple[float, float]:
     """Return the projection reward of the chosen arm, its effect included, and the error."""
     state = grounds.state
-    value, error = state.ridge.projected(state.projection, x)
+    value, error = state.ridge.projected(state.projection, x, designed)
     if state.effects is None or index is None:
         return float(value), float(error)
     wanted = x @ state.projection
