@@ -77,9 +77,15 @@ def test_a_page_holds_what_it_needs(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
-@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
-def test_a_page_fits_its_screen(evil: Audit, tmp_path: Path, width: int, height: int) -> None:
-    evil.to_html(tmp_path / "audit.html")
+@pytest.mark.parametrize(
+    ("width", "height", "exploring"), [(1280, 900, False), (390, 844, False), (390, 844, True)]
+)
+def test_a_page_fits_its_screen(
+    evil: Audit, tmp_path: Path, width: int, height: int, exploring: bool
+) -> None:
+    audit = fooled.honest(pb.EIIDS(), 1, steps=100).audit() if exploring else evil
+    assert (audit.influence == "exploration") == exploring  # which has the longest outcome
+    audit.to_html(tmp_path / "audit.html")
     # The page may run no script; one beside it in a frame would see nothing. So its width is
     # read off a picture: what is wider than the window would have moved the right margin.
     shot = tmp_path / "shot.png"

@@ -27,7 +27,7 @@ OUTCOMES: dict[Influence, str] = {
 FOUND = {True: ("found", "no"), False: ("silent", "yes"), None: ("cannot be told", "open")}
 AUDIT_STYLE = """
 .verdict { font-size: 1.1rem; max-width: 60rem; }
-.verdict .mark { font-size: 1.25rem; padding: .2rem .7rem; }
+.verdict .mark { font-size: 1.25rem; padding: .2rem .7rem; white-space: normal; }
 .answers > div { border-top: 1px solid var(--line); padding: .6rem 0; }
 .answers h3 { margin: 0 0 .2rem; }
 .answers p { margin: .2rem 0; }

@@ -26,10 +26,6 @@ MODEL = "model"
 ESTIMATE_NAMES = (LINEAR, LINEAR_DOUBLY, PLAIN, NORMALISED, CLIPPED, DOUBLY, MODEL)
 ON_MODEL = (LINEAR, LINEAR_DOUBLY, MODEL)
 """Those that are wrong where returns are not linear in the features."""
-UNPROVEN = 3.0
-"""How many times as long as an interval effects that would not show must reach, to be noted."""
-SAME_SHARE = 1e-6
-"""Weights that differ by less are the same."""
 LIGHT = 3.3
 """From how many standard errors on weights are said to add up to too little."""
 CLIP = 10.0
@@ -44,6 +40,9 @@ ASSUMES = {
     DOUBLY: "propensities; or linear returns",
     MODEL: "linear returns",
 }
+SAME_SHARE = 1e-6
+"""Weights that differ by less are the same."""
+NOT_TESTED = "linear returns not tested: every mean fits"
 NOT_IDENTIFIED = (
     "not identified arm by arm: the projection of a return was never observed, only the linear "
     "model tells it; ask for value='return'"
@@ -207,11 +206,10 @@ def with_effects(found: Found, fit: LackOfFit | None, missed: Array, level: floa
     An estimate that weights the effect of arm a by c_a misses the return value of the policy by
     sum_a (c_a - pi_a) b_a, and the projection value, in which effects do not count, by
     sum_a c_a b_a. The effects b_a are taken to be unrelated to the features and to have the
-    variance that the test for lack of fit finds. Where effects that the log does not rule out would
-    matter much more than what the interval allows for, the note says so. Where no note says
-    anything, small effects may be there that did not show: then the quantile of Student's
-    distribution is that of all by which means differ, effects and noise, and only the normal one
-    of noise is taken off.
+    variance that the test for lack of fit finds. Where it finds no lack of fit, small effects may
+    be there that did not show: then the quantile of Student's distribution is that of all by which
+    means differ, effects and noise, and only the normal one of noise is taken off. Where every mean
+    fits, none would show, and the note says so.
 
     Parameters
     ----------
@@ -229,17 +227,12 @@ def with_effects(found: Found, fit: LackOfFit | None, missed: Array, level: floa
     weight = float(np.linalg.norm(missed))
     z = normal_quantile(level)
     t = float(stdtrit(fit.between, 0.5 + level / 2)) if fit.between else z
-    longer = float(np.hypot(found.half, t * fit.effects * weight))
-    unseen = z * fit.unseen * weight if weight > SAME_SHARE else 0.0
-    if fit.holds is not False and unseen > UNPROVEN * longer:
-        said = f"UNPROVEN: effects of arms up to a size (sd) of {fit.unseen:.2g} would not show"
-        if math.isinf(fit.unseen):
-            said = "UNPROVEN: every mean fits, so effects of arms would not show"
-        found = found._replace(note="; ".join(filter(None, [found.note, f"{said} in this log"])))
-    elif fit.holds is not False:
-        careful = max(t**2 * fit.apart - z**2 * fit.noise, 0.0) ** 0.5
-        longer = float(np.hypot(found.half, careful * weight))
-    return found._replace(half=longer)
+    size = t * fit.effects
+    if math.isinf(fit.unseen) and weight > SAME_SHARE:
+        found = found._replace(note="; ".join(filter(None, [found.note, NOT_TESTED])))
+    if fit.holds is not False:
+        size = max(t**2 * fit.apart - z**2 * fit.noise, 0.0) ** 0.5
+    return found._replace(half=float(np.hypot(found.half, size * weight)))
 
 
 def effective(absolute: float, squares: float) -> float:

@@ -23,9 +23,8 @@ from projbandits.evaluation.combining import found
 from projbandits.evaluation.estimates import Bounds, bounded, check_bounds, table, words
 from projbandits.evaluation.grouping import Look, cross_fitted, fixed, look
 from projbandits.evaluation.lackoffit import (
-    MOST_COMPARED,
+    NO_REPEATS,
     LackOfFit,
-    held_out,
     pure_error,
     repeated,
     unknown,
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 VALUES = ("projection", "return")
+MOST_SAMPLED = 100_000
+"""In how many rows repeated arms are looked for, where arms are not numbered."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +134,7 @@ class Judged:
         if self._quick is not None and (repeats or self._quick.method != "none"):
             return self._quick
         X, rewards = sample(self.log, self.look.rows)
-        return repeated(X, rewards) or held_out(X, rewards) if len(X) else unknown("it is empty")
+        return repeated(X, rewards) or unknown(NO_REPEATS) if len(X) else unknown("it is empty")
 
     def __str__(self) -> str:
         return words(self.value, self.estimates(), self._quick, self.everything)
@@ -275,7 +276,7 @@ def _of(cells: Cells, policies: Sequence[Policy], setting: Setting, differ: bool
 
 def sample(log: Log, rows: int) -> tuple[Array, Array]:
     """Return arms and returns of evenly spread rows."""
-    step = -(-rows // MOST_COMPARED)
+    step = -(-rows // MOST_SAMPLED)
     parts: list[tuple[Array, Array]] = []
     for chunk in log.chunks():
         at = np.arange(-chunk.first % step, len(chunk.reward), step)

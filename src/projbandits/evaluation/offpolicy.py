@@ -33,7 +33,7 @@ from projbandits._cached import cached_property
 from projbandits._checks import Array
 from projbandits.evaluation import estimates as names
 from projbandits.evaluation.estimates import Found, effective, table, words
-from projbandits.evaluation.lackoffit import LackOfFit, held_out, repeated
+from projbandits.evaluation.lackoffit import NO_REPEATS, LackOfFit, repeated, unknown
 from projbandits.evaluation.moments import OUT_OF_REACH
 from projbandits.subspace import Subspace
 
@@ -165,7 +165,7 @@ class Replay:
 
     def lack_of_fit(self) -> LackOfFit:
         """Tell whether the linear model holds in this log."""
-        return self._quick or held_out(self.arms, self.rewards)
+        return self._quick or unknown(NO_REPEATS)
 
     def versus(self, other: Replay, level: float = 0.95) -> pd.DataFrame:
         """Return this strategy's value minus another's with intervals, paired by decision.
