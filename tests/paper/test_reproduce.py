@@ -109,8 +109,8 @@ def test_no_trial_is_played_twice(tmp_path: Path) -> None:
     ends = results["ends-a"]
     alike = [label for label in ends.strategies if label in tuned.strategies]
     rows = [np.arange(2) + 75 * seed for seed in range(4)]  # of 2 and of 75 trials per seed
-    begun = tuned.only(*alike).regret[:, np.concatenate(rows)]
-    np.testing.assert_array_equal(ends.only(*alike).regret, begun)
+    among = tuned.only(*alike).regret[:, np.concatenate(rows)]
+    np.testing.assert_array_equal(ends.only(*alike).regret, among)
 
 
 def test_an_unknown_figure_suggests_a_known_one(tmp_path: Path) -> None:
