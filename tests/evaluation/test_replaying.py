@@ -11,7 +11,6 @@ import pytest
 
 import projbandits as pb
 from projbandits.decisions.probabilities import probabilities
-from projbandits.ledger.memory_store import MemoryStore
 from tests.logs import NOISE, THETA, U, logged, means, naive_replay, often, play, worker
 
 
@@ -130,8 +129,8 @@ def test_a_decider_is_replayed_from_its_ledger(strategy: Any) -> None:
         pb.replay(empty, strategy)
 
 
-def test_what_two_processes_knew_is_replayed_as_each_knew_it() -> None:
-    store = MemoryStore()
+def test_what_two_processes_knew_is_replayed_as_each_knew_it(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/films.db"
     one = pb.Decider(pb.GENTRY(schedule=often), subspace=U, seed=0, store=store, name="films")
     other = pb.Decider.open(store, "films", one.strategy)
     rng = np.random.default_rng(0)

@@ -38,7 +38,8 @@ def audit(
     from projbandits.decisions.contexts import item_columns
 
     table = None if attributes is None else read_table("--attributes", attributes)
-    decider = pb.Decider.open(open_store_at(store, name), name)
+    open_store_at(store, name)
+    decider = pb.Decider.open(store, name)
     if table is not None:
         made = set(decider.columns or ["?"])
         raw = made if decider.features is None else item_columns(decider.features)

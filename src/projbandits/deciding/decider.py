@@ -30,7 +30,7 @@ from projbandits.ledger.fold import carries, changed, opened
 from projbandits.ledger.happened import Learnt, Opened
 from projbandits.ledger.in_memory import MemoryLedger
 from projbandits.ledger.labels import Label
-from projbandits.ledger.protocol import Ledger, Store
+from projbandits.ledger.protocol import Ledger
 from projbandits.ledger.randomness import new_session
 from projbandits.strategies import EIIDS, LinearStrategy
 from projbandits.subspace import Subspace
@@ -66,7 +66,7 @@ class Decider(Finding, Asking):
     log : bool
         Whether to keep everything that happens, for `log`, `audit`, `amend` and `explain` by id.
         Without it memory does not grow with what was told. A store keeps everything.
-    store : str or Store, optional
+    store : str, optional
         Where everything is kept, so that it survives this process and others can take part: a URL
         such as ``sqlite:///films.db``, or ``postgresql://host/database``.
     name : str, optional
@@ -96,7 +96,7 @@ class Decider(Finding, Asking):
         half_life: float | str | timedelta | None = None,
         seed: int | None = None,
         log: bool = False,
-        store: str | Store | None = None,
+        store: str | None = None,
         name: str | None = None,
     ) -> None:
         strategy = check_suits(DEFAULT if strategy is None else strategy)
@@ -151,7 +151,7 @@ class Decider(Finding, Asking):
     @classmethod
     def open(
         cls,
-        store: str | Store,
+        store: str,
         name: str,
         strategy: LinearStrategy | Sequence[LinearStrategy] | None = None,
     ) -> Decider:
@@ -159,7 +159,7 @@ class Decider(Finding, Asking):
 
         Parameters
         ----------
-        store : str or Store
+        store : str
             Where it is, such as ``sqlite:///films.db``.
         name : str
             What it is called there.

@@ -8,6 +8,7 @@ before) is left to the threads that work on all other requests.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,7 +48,7 @@ class Batcher:
 
     def __init__(self, store: SqlStore) -> None:
         self._store = store
-        self._waiting: list[Waiting] = []
+        self._waiting = deque[Waiting]()
         self._limiter = CapacityLimiter(1)
         self._task: asyncio.Task[None] | None = None
 
@@ -60,18 +61,17 @@ class Batcher:
         return answer
 
     async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
         while self._waiting:
-            batch, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
-            outcomes = await to_thread.run_sync(self._outcomes, batch, limiter=self._limiter)
-            for waiting, outcome in zip(batch, outcomes, strict=True):
-                waiting.left()
-                if waiting.answer.done():  # it took too long, and its caller knows
-                    continue
-                if isinstance(outcome, BaseException):
-                    waiting.answer.set_exception(outcome)
-                else:
-                    waiting.answer.set_result(outcome)
+            await to_thread.run_sync(self._work_on_all, loop, limiter=self._limiter)
         self._task = None
+
+    def _work_on_all(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Work on one batch after another in this thread, until none waits."""
+        while self._waiting:
+            many = min(len(self._waiting), MOST_AT_ONCE)
+            batch = [self._waiting.popleft() for _ in range(many)]
+            loop.call_soon_threadsafe(_settle, batch, self._outcomes(batch))
 
     def _outcomes(self, batch: Sequence[Waiting]) -> list[Outcome]:
         """Return the answer to each request, its error, or None if others must see to it."""
@@ -90,6 +90,17 @@ class Batcher:
             recorded = [error] * len(works)
         left = iter(recorded)
         return [_outcome(each, next(left) if isinstance(each, Begun) else each) for each in begun]
+
+
+def _settle(batch: Sequence[Waiting], outcomes: Sequence[Outcome]) -> None:
+    for waiting, outcome in zip(batch, outcomes, strict=True):
+        waiting.left()
+        if waiting.answer.done():  # it took too long, and its caller knows
+            continue
+        if isinstance(outcome, BaseException):
+            waiting.answer.set_exception(outcome)
+        else:
+            waiting.answer.set_result(outcome)
 
 
 def _outcome(begun: Begun | BaseException | None, recorded: Any) -> Outcome:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from projbandits.features import Features
-    from projbandits.ledger.sql import SqlStore
 
 STALE = 1.0
 """For how many seconds what was read from the store is used."""
@@ -61,7 +60,7 @@ class Hub:
     """
 
     def __init__(self, url: str) -> None:
-        self.store: SqlStore = open_store(url)  # type: ignore[assignment]
+        self.url, self.store = url, open_store(url)
         self.documents = Documents(self.store.database)
         self._lock = threading.Lock()
         self._loading = threading.Lock()
@@ -127,7 +126,7 @@ class Hub:
                 found = self._deciders.get(name)
                 if found is None:
                     try:
-                        found = Decider.open(self.store, name)
+                        found = Decider.open(self.url, name)
                     except Unknown as error:
                         if self.documents.read(DECIDER, name) is not None:
                             raise Conflict(
@@ -229,7 +228,7 @@ class Hub:
                 features=features,
                 half_life=wanted.half_life,
                 seed=wanted.seed,
-                store=self.store,
+                store=self.url,
                 name=name,
             )
         except ValueError as error:
