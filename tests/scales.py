@@ -134,7 +134,7 @@ def _wrong(decision: pb.Decision, decider: pb.Decider, strategy: Any) -> str | N
         return f"propensity {p}"
     if not math.isfinite(decision.estimate):
         return f"estimate {decision.estimate}"
-    if decider.ridge.n and not (math.isfinite(error) and error >= 0.0):
+    if not decider.ridge.equal and not (math.isfinite(error) and error >= 0.0):
         return f"standard error {error}"
     return None
 

@@ -35,10 +35,10 @@ def test_a_time_stamp_and_view_counts_are_features_like_any_other(
     decider = pb.Decider(strategy, subspace=U, seed=0)
     with pytest.warns(UserWarning, match="column 'likes' has entries of about 0.00048"):
         decider.tell(decider.ask(films).id, 1.0)
-    for _ in range(12):
+    for t in range(12):
         decision = decider.ask(films)
         assert 0.0 < decision.propensity <= 1.0
-        assert decision.standard_error > 0.0
+        assert decision.standard_error > 0.0 or t == 0  # one outcome tells nothing of the noise
         decider.tell(decision.id, float(1.0 + rng.random()))
 
 

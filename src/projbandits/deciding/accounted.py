@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projbandits._checks import integer, positive
+from projbandits._checks import Array, integer, positive
 from projbandits.deciding.recorded import Recorded
 from projbandits.decisions.decision import Decision
 from projbandits.decisions.readings import Account, Reader
+from projbandits.features import Features
 from projbandits.ledger.fold import snapshot
 from projbandits.ledger.in_memory import MemoryLedger
 from projbandits.ledger.protocol import EVENTS_AT_ONCE
@@ -56,14 +57,17 @@ class Accounted(Recorded):
 
         The table has a row for each feature: `estimate`, what one more in its column is worth (for
         a level, a constant or a product of them, what it adds), its `standard_error`, and whether
-        it `counts`, wholly or in part.
+        it `counts`, wholly or in part. The first row, `intercept`, is the level that all outcomes
+        share, where it is learnt: what an item brings whose columns are all 0, or no level.
         """
         import pandas as pd
 
         known = self._now()
         state, features = known.state, known.features
         ridge = state.ridge if state.effects is None else state.effects.linear
-        noise = state.ridge.noise if state.effects is None else state.effects.noise
+        noise = state.ridge.noise
+        if state.effects is not None and not ridge.equal:
+            noise = state.effects.noise
         units = 1.0 if features is None else features.units
         names = known.columns or [f"x[{j}]" for j in range(ridge.d)]
         kept = known.subspace.matrix.diagonal() > 1e-9
@@ -73,7 +77,19 @@ class Accounted(Recorded):
             "standard_error": errors / units,
             "counts": kept,
         }
-        return pd.DataFrame(columns, index=pd.Index(names, name="feature"))
+        table = pd.DataFrame(columns, index=pd.Index(names, name="feature"))
+        if not ridge.intercept:
+            return table
+        zeros = np.zeros(ridge.d) if features is None else _of_zeros(features)
+        level = pd.DataFrame(
+            {
+                "estimate": ridge.level + zeros @ ridge.theta,
+                "standard_error": noise * ridge.return_width(zeros),
+                "counts": False,
+            },
+            index=pd.Index(["intercept"], name="feature"),
+        )
+        return pd.concat([level, table])
 
     def audit(self, attributes: Any = None, by: str | None = None) -> Audit:
         """Show from the log whether the part that must not count played a role.
@@ -257,3 +273,14 @@ class Accounted(Recorded):
         from projbandits.deciding import saving
 
         return saving.load(cls, Path(path), strategy, resume, positive("largest", largest))
+
+
+def _of_zeros(features: Features) -> Array:
+    """Return the features of an item whose columns are 0, and at no level of a category."""
+    parts = dict[str, Array]()
+    for name, encoding in features.encodings_.items():
+        mean, scale = getattr(encoding, "mean", 0.0), getattr(encoding, "scale", 1.0) or 1.0
+        parts[name] = np.broadcast_to(-np.asarray(mean) / scale, len(encoding.names))
+    constant = [np.ones(int(features.constant))]
+    products = [np.outer(parts[a], parts[b]).ravel() for a, b in features.interactions]
+    return np.concatenate([*constant, *parts.values(), *products]) + 0.0

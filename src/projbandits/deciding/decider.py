@@ -60,6 +60,10 @@ class Decider(Finding, Asking):
         After how many decisions, or how much time (``"60d"``), an outcome has half of its weight,
         counted from when it was told. The penalty keeps its weight. By default nothing is
         forgotten.
+    intercept : bool
+        Whether it learns a level that all outcomes share, of which nothing is presumed. The level
+        counts for no choice: a constant added to all outcomes changes none. Without it, outcomes
+        far from 0 are taken for effects of the features.
     seed : int, optional
         Where its randomness comes from; fresh by default.
     log : bool
@@ -93,6 +97,7 @@ class Decider(Finding, Asking):
         subspace: Subspace | None = None,
         features: Features | None = None,
         half_life: float | str | timedelta | None = None,
+        intercept: bool = True,
         seed: int | None = None,
         log: bool = False,
         store: str | Store | None = None,
@@ -116,6 +121,7 @@ class Decider(Finding, Asking):
             columns=names,
             features=None if features is None else features.to_json(),
             half_life=reports.half_life(half_life),
+            intercept=reports.yes_or_no("intercept", intercept),
         )
         if store is None:
             if name is not None:
@@ -135,15 +141,17 @@ class Decider(Finding, Asking):
         before = self._known.features
         same &= first.features == (None if before is None else before.to_json())
         same &= first.half_life == self._known.half_life
+        same &= first.intercept == self._known.intercept
         same &= repr(strategy) == repr(self._known.strategy)
         if same and names is not None and self._known.columns is None:
             self._append([reports.named(names)])  # of several processes, the first decides
         if not same or names not in (None, self.columns):
             raise ValueError(
                 "name must be that of a new decider, or of one with the same strategy, subspace, "
-                f"columns, features and half-life, {name!r} has {self._known.strategy!r} on "
-                f"{self._known.subspace!r} with columns={short(self.columns)} and "
-                f"half_life={self.half_life}: "
+                f"columns, features, half-life and intercept, {name!r} has "
+                f"{self._known.strategy!r} on {self._known.subspace!r} with "
+                f"columns={short(self.columns)}, half_life={self.half_life} and "
+                f"intercept={self.intercept}: "
                 "take part with Decider.open(store, name), and change it with change(...)"
             )
 

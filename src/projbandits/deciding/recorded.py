@@ -113,6 +113,11 @@ class Recorded:
         return timedelta(seconds=value) if unit == SECONDS else float(value)
 
     @property
+    def intercept(self) -> bool:
+        """Whether it learns a level that all outcomes share."""
+        return self._now().intercept
+
+    @property
     def ridge(self) -> Ridge:
         """The estimate of theta and all that follows from it.
 
@@ -175,12 +180,12 @@ class Recorded:
     def _every(self, known: Known) -> int:
         """Return after how many events a snapshot is kept."""
         items: Items | None = known.state.effects
-        numbers = known.state.ridge.factor.size
+        numbers = known.open.count * (known.open.d + 2)
         if items is not None:
             numbers += items.size * (items.d + 2)
         if not self._ledger.whole:
-            return max(EVERY // 4, numbers * 8 // BYTES if items is not None else 0)
-        return max(EVERY, 8 * numbers // BYTES)
+            return max(EVERY // 4, numbers * 8 // BYTES)
+        return max(EVERY, 8 * (known.state.ridge.factor.size + numbers) // BYTES)
 
     def _keep(self, known: Known) -> None:
         self._ledger.keep(snapshot(known))
