@@ -314,6 +314,7 @@ class Asking(Accounted):
             warn_of_what_is_left_out(arms, learnt_rows(known), known.subspace, columns)
         if known.features is None and self._looked.due(known.state.step):
             look(self._looked, arms, columns, known.state.ridge.penalty)
+        self._unheard.of_open(known)
         asked = Asked(arms, kept, columns, request.names, request.note, around)
         with while_small(1 if arms.vast else int(arms.size), arms.d):
             decided, decisions = choose(

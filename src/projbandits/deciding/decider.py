@@ -217,7 +217,11 @@ class Decider(Finding, Asking):
         To take back what was told needs a log or a store. Withdrawing again is harmless; if an
         outcome comes after all, `amend` takes it, which needs them too.
         """
-        self._append([reports.withdrawn(id, why)])
+        event = reports.withdrawn(id, why)
+        if self._known.state.ridge.equal:
+            held = self._ledger.held(event.id)
+            self._unheard.of_equal(self._known, int(held is not None and held.pending))
+        self._append([event])
 
     def expire(
         self, after: float | str | timedelta, reward: float | None = None
@@ -235,6 +239,8 @@ class Decider(Finding, Asking):
         reward = None if reward is None else reports.assumed(reward)
         late = self._ledger.pending(now - reports.seconds("after", after))
         ids = tuple(held.decision.id for held in late)
+        if reward is None:
+            self._unheard.of_equal(self._now(), len(ids), least_told=1)
         self._append([reports.expired(id, now, reward) for id in ids])
         return ids
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from projbandits._checks import Array
 from projbandits.deciding import reports
+from projbandits.deciding.unheard import Unheard
 from projbandits.deciding.units import Looked
 from projbandits.decisions.choosing import Recent
 from projbandits.decisions.decision import Decision
@@ -72,6 +73,7 @@ class Recorded:
         self._recent = Recent(OFFERS_KEPT if ledger.waits else 1)
         self._with_others: Any = getattr(ledger, "together", None)
         self._looked = Looked()
+        self._unheard = Unheard()
         self._by_number: Array | None = None
         self._files: list[str] = []
         self._largest = math.inf
