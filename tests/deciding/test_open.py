@@ -134,7 +134,7 @@ def test_estimates_and_errors_are_those_of_what_was_told() -> None:
             one.learn(x[None], [r], ids=[str(len(one.pending))])
         before = one.coefficients()
         first = one.ask(X, ids=range(12))
-        later = [one.ask(X[[first.index]], ids=[first.label]) for _ in range(5)]
+        later = [one.ask(first.arm[None], ids=[str(first.label)]) for _ in range(5)]
         for each in later:
             assert (each.estimate, each.standard_error) == (first.estimate, first.standard_error)
         assert one.coefficients().equals(before)
@@ -197,9 +197,8 @@ def test_decisions_of_one_batch_count_each_other_and_can_be_made_again(tmp_path:
         begun = [decider._begun(X) for _ in range(8)]
         works = [ledger.work(decide=decider._together, request=each) for each in begun]
         for made in store.record(works):
-            decision = decider._done(begun[0], made)[0]
             if turn:
-                decider.tell(decision, float(decision.arm @ THETA))
+                decider.tell(made.decisions[0], float(made.decisions[0].arm @ THETA))
     held = [held for some in ledger.decisions() for held in some]
     assert [each.decision.counted for each in held[:8]] == [*range(8)]
     assert len({each.decision.index for each in held[:8]}) >= 3
