@@ -199,3 +199,60 @@ def test_on_an_infinite_set_it_is_learnt_too() -> None:
             made.append(decision.arm)
         found.append(np.array(made))
     np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+
+
+def test_greedy_strategies_explore_what_it_takes_to_tell_the_level_too() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8, 3))
+    for strategy in (pb.GENTRY(), pb.CURSE()):
+        decider = pb.Decider(strategy, subspace=U3, seed=0)
+        explored = {decider.ask(X).index for _ in range(60)}
+        assert np.linalg.matrix_rank(np.column_stack([np.ones(len(explored)), X[[*explored]]])) == 4
+    with_ones = pb.FiniteArms(np.column_stack([np.ones(8), X]))
+    assert len(with_ones.level_arms()) == len(with_ones.basis_arms()) == 4
+    assert len(pb.Ball(d=3).level_arms()) == 4
+    assert len(pb.FiniteArms(np.zeros((3, 2))).level_arms()) == 1
+
+
+def test_logs_of_a_decider_with_a_level_have_one_in_their_linear_models() -> None:
+    rng, theta = np.random.default_rng(0), np.array([1.0, -0.5, 2.0])
+    X = rng.normal(size=(6, 3))
+    best = X[int((X @ theta).argmax())]
+    for constant in (0.0, 1e4):
+        decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.6), subspace=U3, seed=0, log=True)
+        luck = np.random.default_rng(1)
+        for _ in range(400):
+            decision = decider.ask(X)
+            decider.tell(decision, float(decision.arm @ theta + constant + 0.3 * luck.normal()))
+        log = pb.Log.from_ledger(decider)
+        assert log.intercept
+        assert (log.d, len(log.names)) == (3, 3)
+        fit = log.fit(penalty=1e-9)
+        np.testing.assert_allclose(fit.theta, theta, atol=0.15)
+        assert fit.ridge.level == pytest.approx(constant, abs=0.2)
+
+        def greedy(arms: naive.Array, context: Any) -> naive.Array:
+            assert arms.shape[1] == 3
+            return np.eye(len(arms))[int((arms @ theta).argmax())]
+
+        for value, expected in (("projection", best[:2] @ theta[:2]), ("return", best @ theta)):
+            row = pb.replay(log, greedy, value=value).estimates().loc["model"]
+            truth = expected + constant * (value == "return")
+            assert abs(row["value"] - truth) < 0.2
+            own = pb.replay(decider, pb.GENTRY(schedule=lambda t: 0.0), value=value).estimates()
+            doubly = own.loc["linear weights, doubly robust", "value"]
+            assert abs(doubly - constant * (value == "return")) < 5.0 + 0.005 * constant
+        assert pb.replay(log, pb.EIIDS()).estimates()["value"]["model"] < 5.0
+
+
+def test_the_leak_is_that_of_centred_outcomes() -> None:
+    found = []
+    for constant in (0.0, 1e5):
+        rng = np.random.default_rng(0)
+        decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.6), subspace=U3, seed=0, log=True)
+        for _ in range(80):
+            decision = decider.ask(rng.normal(size=(5, 3)) + 2.0)
+            reward = round(decision.arm.sum() + rng.normal(), 3)
+            decider.tell(decision, float(reward) + constant)
+        found.append(decider.audit().leak.table[["leak", "z"]].to_numpy())
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-4, atol=1e-7)

@@ -290,15 +290,17 @@ def test_a_users_own_strategy_sees_them() -> None:
 
 
 def test_it_warns_once_when_more_are_open_than_were_told() -> None:
-    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
+    decider = pb.Decider(pb.UE(), subspace=U3, seed=0)
     for _ in range(100):
         decider.ask(X)
     with pytest.warns(UserWarning, match=r"more decisions are open \(100\).*expire\("):
         decider.ask(X)
     decider.ask(X)
-    told = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
+    greedy = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
+    told = pb.Decider(pb.UE(), subspace=U3, seed=0)
     told.learn(np.tile(X, (10, 1)), np.arange(120.0))
     for _ in range(110):
+        greedy.ask(X)
         told.ask(X)
 
 

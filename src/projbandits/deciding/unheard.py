@@ -6,6 +6,7 @@ import warnings
 
 from projbandits._checks import outside
 from projbandits.ledger.fold import Known
+from projbandits.strategies.greedy import EpsilonGreedy
 
 LEAST_OPEN = 100
 """Fewer open decisions than this are no reason to warn: outcomes of a new decider take a while."""
@@ -21,7 +22,12 @@ class Unheard:
         self._said = set[str]()
 
     def of_open(self, known: Known) -> None:
-        """Warn if more decisions are open than the outcomes that were told weigh."""
+        """Warn if more decisions are open than the outcomes that were told weigh.
+
+        A strategy that explores at a rate of its own makes no use of the precision.
+        """
+        if isinstance(known.strategy, EpsilonGreedy):
+            return
         count, weight = known.open.count, known.state.ridge.weight
         if count >= LEAST_OPEN and count > weight and "open" not in self._said:
             self._warn(

@@ -62,7 +62,7 @@ class Replay:
     arms : ndarray of shape (n, d)
         x_t.
     rewards : ndarray of shape (n,)
-        r_t.
+        r_t; less their mean for the projection value where returns have a level.
     final : ndarray of shape (n,)
         <m_t, theta-hat> by the estimate from all outcomes of the log.
     variances : ndarray of shape (n, 2)

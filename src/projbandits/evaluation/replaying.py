@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from projbandits._blas import single_threaded_blas
 from projbandits._checks import Array, one_of, positive
@@ -18,6 +17,7 @@ from projbandits.decisions.offers import Offer
 from projbandits.evaluation.estimates import CLIP, turned
 from projbandits.evaluation.grouping import SCALED_PENALTY
 from projbandits.evaluation.judging import VALUES, judge
+from projbandits.evaluation.levels import wanted_with_level, with_ones
 from projbandits.evaluation.log import Log
 from projbandits.evaluation.logged import Logged, Offered, open_log
 from projbandits.evaluation.offpolicy import Replay
@@ -78,7 +78,7 @@ def replay(
     >>> U = pb.Subspace.coordinates(keep=[0], d=2)
     >>> decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.5), subspace=U, seed=0, log=True)
     >>> for _ in range(200):
-    ...     decision = decider.ask(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    ...     decision = decider.ask(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
     ...     decider.tell(decision.id, decision.arm @ [1.0, 3.0] + 0.1 * rng.normal())
     >>> estimates = pb.replay(decider.log(), pb.GENTRY()).estimates()
     >>> float(estimates.loc["linear weights, doubly robust", "value"].round(1))
@@ -113,11 +113,16 @@ def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) 
             "the features, and not of each item"
         )
     X, at, rewards = known.X, known.known, known.rewards
-    wanted = _wanted(known, value)
+    wanted = known.subspace.matrix if value == "projection" else np.eye(X.shape[1])
+    shift = 0.0
+    if known.intercept:
+        wanted = wanted_with_level(known.subspace, value)
+        if value == "projection":  # which has no level: without it, weights of returns vary less
+            shift = float(rewards[at].mean())
     scale = _scale(known)
     rows: list[tuple[Array, ...]] = []
     arms, played = None, Played()
-    for state, offered, theta in _knowledge(known, strategy, scale):
+    for state, offered, theta in _knowledge(known, strategy, scale, shift):
         if arms is None or not arms.holds(offered.arms):  # the same arms have the same D_k
             arms = Offer(offered.arms)
             played.offer(offered.arms)
@@ -129,7 +134,7 @@ def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) 
         could = offered.chances > 0
         ratios = np.divide(chances, offered.chances, out=np.zeros_like(chances), where=could)
         rows.append((m, turn, outside, theta, ratios, chances @ could))
-    chosen, returns = _whole(known, X[at]), rewards[at]
+    chosen, returns = _whole(known, X[at]), rewards[at] - shift
     means, turns, outside, thetas = (np.array([row[i] for row in rows]) for i in range(4))
     last = Ridge.prior(X.shape[1], SCALED_PENALTY, known.intercept)
     last = last.update_many(X[at] / scale, returns)
@@ -192,7 +197,7 @@ class Played:
 
 
 def _knowledge(
-    log: Logged, strategy: LinearStrategy, scale: Array
+    log: Logged, strategy: LinearStrategy, scale: Array, shift: float
 ) -> Iterator[tuple[State, Offered, Array]]:
     """Yield what the strategy knows at each row whose outcome was told, the offer and theta-hat_t.
 
@@ -237,7 +242,7 @@ def _knowledge(
         if offered.open is not None:
             rows = Learnt(Rows(offered.open.reshape(-1, d + 1)), partial(strategy.learnt, now))
             now = now._replace(ridge=now.ridge.counting(rows))
-        yield now, offered, _theta(model, scale)
+        yield now, offered, _theta(model, scale, shift)
 
 
 def _scale(log: Logged) -> Array:
@@ -252,19 +257,13 @@ def _scale(log: Logged) -> Array:
 
 def _whole(log: Logged, arms: Array) -> Array:
     """Return arms with a column of ones before them, if the log's returns have a level."""
-    return np.column_stack([np.ones(len(arms)), arms]) if log.intercept else arms
+    return with_ones(arms) if log.intercept else arms
 
 
-def _wanted(log: Logged, value: str) -> Array:
-    """Return the projection onto what counts, the level of returns among the whole return."""
-    P = log.subspace.matrix if value == "projection" else np.eye(log.subspace.ambient)
-    return block_diag(np.eye(1) * (value == "return"), P) if log.intercept else P
-
-
-def _theta(ridge: Ridge, scale: Array) -> Array:
+def _theta(ridge: Ridge, scale: Array, shift: float = 0.0) -> Array:
     """Return theta-hat of features that were divided by `scale`, behind the level if any."""
     theta = ridge.theta / scale
-    level = ridge.level if ridge.weight > 0.0 else 0.0
+    level = ridge.level - shift if ridge.weight > 0.0 else 0.0
     return np.append(level, theta) if ridge.intercept else theta
 
 

@@ -44,7 +44,7 @@ class Entry(NamedTuple):
     place : int or None
         Where the event is an outcome, the position of the first report before it, if there is one.
     label : str or None
-        What the arm is called.
+        What that arm is called.
     decided : int or None
         Where the event is an outcome, the position of its decision.
     """
