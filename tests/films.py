@@ -24,9 +24,12 @@ def world(rng: np.random.Generator, arms: int = 6) -> pd.DataFrame:
     return table
 
 
-def played(strategy: Any = None, steps: int = 60, count: int = 1) -> pb.Decider:
+def played(
+    strategy: Any = None, steps: int = 60, count: int = 1, intercept: bool = True
+) -> pb.Decider:
     rng = np.random.default_rng(0)
-    decider = pb.Decider(strategy or pb.GENTRY(schedule=constant), subspace=U, seed=0, log=True)
+    strategy = strategy or pb.GENTRY(schedule=constant)
+    decider = pb.Decider(strategy, subspace=U, seed=0, log=True, intercept=intercept)
     for _ in range(steps):
         for decision in decider.ask(world(rng), count=count):
             decider.tell(decision.id, float(decision.arm @ THETA + rng.normal()))

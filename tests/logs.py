@@ -1,6 +1,7 @@
 """Logs whose truth is known, and how they are replayed step by step."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 
 import projbandits as pb
 from projbandits.evaluation.estimates import ON_MODEL
+from projbandits.strategies.open import Learnt, Rows
 from tests import naive
 
 U = pb.Subspace.coordinates([0, 1], d=3)
@@ -28,7 +30,9 @@ def logged(
 ) -> pd.DataFrame:
     """The log of a strategy that explores often, told with a delay."""
     rng = np.random.default_rng(seed)
-    decider = pb.Decider(pb.GENTRY(schedule=often), subspace=U, seed=seed, log=True)
+    decider = pb.Decider(
+        pb.GENTRY(schedule=often), subspace=U, seed=seed, log=True, intercept=False
+    )
     waiting = []
     for _ in range(steps):
         X = rng.normal(size=(6, 3)) if offer is None else offer(rng)
@@ -57,6 +61,14 @@ def naive_replay(log: pd.DataFrame, strategy: Any) -> naive.Array:
             if 0 <= other["told_after"] < row["step"]:
                 x = np.array([other[f"x[{j}]"] for j in range(3)])
                 state = strategy.update(state, pb.Arm(x), other["reward"])
+        waiting = [
+            [1.0, *(other[f"x[{j}]"] for j in range(3))]
+            for other in rows
+            if other["step"] < row["step"] and not 0 <= other["told_after"] < row["step"]
+        ]
+        if waiting:
+            counted = Learnt(Rows(np.array(waiting)), partial(strategy.learnt, state))
+            state = state._replace(ridge=state.ridge.counting(counted))
         state = state._replace(step=row["step"])
         arms = pb.FiniteArms(np.asarray(row["offered"]).reshape(-1, 3))
         rng, seen = np.random.default_rng(0), dict[int, float]()
@@ -73,7 +85,9 @@ FIXED = np.random.default_rng(7).normal(size=(8, 3))
 def named(columns: list[str], steps: int = 30) -> pb.Decider:
     """A decider of tables with these columns, by whose names what is offered is drawn."""
     subspace = pb.Subspace.without("race", columns=columns)
-    decider = pb.Decider(pb.GENTRY(schedule=often), subspace=subspace, seed=0, log=True)
+    decider = pb.Decider(
+        pb.GENTRY(schedule=often), subspace=subspace, seed=0, log=True, intercept=False
+    )
     rng = np.random.default_rng(0)
     for _ in range(steps):
         X = pd.DataFrame(rng.normal(size=(6, 3)), columns=["a", "b", "race"])
@@ -84,7 +98,7 @@ def named(columns: list[str], steps: int = 30) -> pb.Decider:
 def worker(strategy: Any, seed: int) -> pb.Decider:
     """A decider with a history, which decides and is told with a delay."""
     rng = np.random.default_rng(seed)
-    decider = pb.Decider(strategy, subspace=U, seed=seed, log=True)
+    decider = pb.Decider(strategy, subspace=U, seed=seed, log=True, intercept=False)
     X = rng.normal(size=(50, 3))
     decider.learn(X, X @ THETA + NOISE * rng.normal(size=50))
     play(decider, rng)

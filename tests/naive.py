@@ -31,6 +31,22 @@ def ridge(X: Array, r: Array, penalty: float) -> tuple[Array, Array]:
     return V, np.asarray(np.linalg.solve(V, b), dtype=np.float64)
 
 
+def centred_ridge(
+    X: Array, r: Array, penalty: float, weights: Array | None = None
+) -> tuple[Array, Array, float]:
+    """V, theta-hat and the level by the normal equations with an unpenalised column of ones.
+
+    V is what is left of theta's precision once the level is integrated out.
+    """
+    w = np.ones(len(r)) if weights is None else weights
+    Z = np.column_stack([np.ones(len(X)), X])
+    whole = Z.T @ (w[:, None] * Z)
+    whole[1:, 1:] += penalty * np.eye(X.shape[1])
+    level, *theta = np.linalg.solve(whole, Z.T @ (w * r))
+    V = whole[1:, 1:] - np.outer(whole[1:, 0], whole[0, 1:]) / whole[0, 0]
+    return V, np.array(theta), float(level)
+
+
 def free(X: Array, penalty: float) -> float:
     """n - tr(V^-1 sum x x^T) in fractions, which do not round."""
     n, d = X.shape
@@ -402,9 +418,11 @@ def leak(
     """What the kept column j has of the protected effect, and the error of least squares.
 
     The ridge is fitted twice to all observations (A, b): as it is, and with the protected effect
-    of least squares taken out of the outcomes, and its own shrinkage out of neither.
+    of least squares taken out of the outcomes, and its own shrinkage out of neither. The level is
+    that of each: both are centred.
     """
     d = A.shape[1]
+    A, b, X, r = A - A.mean(axis=0), b - b.mean(), X - X.mean(axis=0), r - r.mean()
     everything = np.linalg.lstsq(A, b, rcond=None)[0]
     log = np.linalg.lstsq(X, r, rcond=None)[0]
     hidden = everything.copy()
@@ -412,7 +430,7 @@ def leak(
     V = A.T @ A + penalty * np.eye(d)
     # The belief if outcomes were the protected effect alone: what of it is in column j.
     moved = np.linalg.solve(V, A.T @ (A @ hidden))[j]
-    sigma = np.sqrt(np.sum((r - X @ log) ** 2) / (len(X) - d))
+    sigma = np.sqrt(np.sum((r - X @ log) ** 2) / (len(X) - d - 1))
     error = sigma * np.sqrt(np.linalg.inv(X.T @ X)[j, j])
     return float(moved + everything[j] - log[j]), float(error)
 

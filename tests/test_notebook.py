@@ -119,10 +119,11 @@ def test_a_decider_shows_what_it_believes_in_the_units_of_the_columns(strategy: 
     words = Text(decider._repr_html_()).words
     believed = decider.coefficients()["estimate"]
     assert abs(believed["length"]) > 50  # and not 1, what a deviation is worth
+    assert words[words.index("level") + 1].startswith(number(believed.pop("intercept")))
     for name, value in believed.items():
         assert words[words.index(str(name)) + 1] == number(value)
     assert f"20 learnt from, with the weight of {number(decider.ridge.weight)}" in words
-    assert words.index("constant") < words.index("length")  # by size, and not by units
+    assert words.index("length") < words.index("constant")  # which counts for nothing
 
 
 def test_the_least_regret_comes_first(shown: dict[str, str]) -> None:

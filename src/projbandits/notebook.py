@@ -51,6 +51,11 @@ def decider(of: Decider) -> str:
     names = feature_names(of.columns or part.names, part.ambient)
     shares = (part.basis**2).sum(axis=1)
     believed = of.coefficients()
+    if of.intercept:
+        level = believed.iloc[0]
+        error = number(level["standard_error"])
+        known["level"] = f"{number(level['estimate'])} ± {error}"
+        believed = believed.iloc[1:]
     theta, errors = (believed[name].to_numpy() for name in ("estimate", "standard_error"))
     sizes = np.abs(theta if of.features is None else theta * of.features.units)
     largest = np.argsort(-sizes, kind="stable")[:MANY_ROWS]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dgeqrf, dtrtri
 
+from projbandits._blas import while_small
 from projbandits._cached import cached_property
 from projbandits._checks import Array, integer, positive, real, real_array, real_vector
 from projbandits._linalg import pivots
@@ -28,6 +30,15 @@ LEAST_FREE = 1e-9
 """Round-off in the number of free observations, when that is computed from V^-1."""
 
 
+class OpenRows(Protocol):
+    """Decisions whose outcome is open, as `Ridge.counting` takes them."""
+
+    @property
+    def factor(self) -> Array:
+        """A factor of the rows [1, x]: the products of its columns are those of the rows'."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Ridge:
     """What is known of theta: theta-hat_t = V_t^-1 sum r x, V_t = lambda I + sum x x^T.
@@ -39,16 +50,29 @@ class Ridge:
     factorisation. V and its inverse lose digits with the square of the features' scales, the
     factor only with the scales themselves; docs/numerics.md shows the difference.
 
+    With an intercept, a level that all returns share, the rows are [1, x, r], and the column of
+    ones has no penalty. Below its first row, their triangular factor is that of the centred
+    observations, and so are theta-hat, V and the residual. The returns are kept as differences from
+    the first one: a constant in all of them changes the level and nothing else.
+
     Parameters
     ----------
     penalty : float
         lambda.
     n : int
         t, the number of observations.
-    factor : ndarray of shape (d + 1, d + 1)
+    factor : ndarray of shape (d + 1, d + 1), or (d + 2, d + 2) with an intercept
         [R, z], and below it what the estimate cannot explain.
     forgotten : float
         How much of the n observations was forgotten: the weight that they have lost.
+    intercept : bool
+        Whether it has an intercept.
+    first : float
+        The first return, which is subtracted from all where there is an intercept; nan before it.
+    equal : bool
+        Whether all returns so far were the same number: then sigma is unknown.
+    open : OpenRows, optional
+        Decisions whose outcome is open; see `counting`.
 
     Examples
     --------
@@ -64,17 +88,27 @@ class Ridge:
     n: int
     factor: Array
     forgotten: float = 0.0
+    intercept: bool = False
+    first: float = 0.0
+    equal: bool = False
+    open: OpenRows | None = None
 
     @classmethod
-    def prior(cls, d: int, penalty: float = 1.0) -> Ridge:
+    def prior(cls, d: int, penalty: float = 1.0, intercept: bool = False) -> Ridge:
         """Return the estimate before any observation: theta-hat = 0, V = lambda I."""
-        d = integer("d", d, least=1)
-        return cls(positive("penalty", penalty), 0, np.zeros((d + 1, d + 1)))
+        size = integer("d", d, least=1) + 1 + intercept
+        empty = np.zeros((size, size))
+        return cls(positive("penalty", penalty), 0, empty, 0.0, bool(intercept), math.nan, True)
 
     @property
     def d(self) -> int:
         """The number of features."""
-        return len(self.factor) - 1
+        return len(self.factor) - 1 - self.intercept
+
+    @property
+    def slopes(self) -> Array:
+        """The factor [R, z] of the observations, centred where there is an intercept."""
+        return self.factor[1:, 1:] if self.intercept else self.factor
 
     @property
     def weight(self) -> float:
@@ -83,10 +117,12 @@ class Ridge:
 
     @cached_property
     def _posterior(self) -> tuple[Array, Array, float]:
-        """Q = L^-1 with L^T L = V, L theta-hat, and the root of `residual`."""
+        """Q = L^-1 with L^T L = V, L theta-hat, and the root of `residual`, by what was told."""
+        if self.open is not None:
+            return self.told._posterior
         d = self.d
         rows = _penalty_rows(d, self.penalty).copy(order="F")
-        rows[: d + 1] = self.factor
+        rows[: d + 1] = self.slopes
         L = triangle(rows)
         Q, _ = dtrtri(L[:d, :d])
         return Q, L[:d, d], float(L[d, d])
@@ -97,17 +133,120 @@ class Ridge:
         Q, target, _ = self._posterior
         return Q @ target
 
+    def counting(self, rows: OpenRows) -> Ridge:
+        """Return the estimate with decisions counted whose outcome is open.
+
+        Each counts in V as one observation: `inverse`, `root`, `width`, `precision`, `mass` and
+        `centre` are those that there will be once it is told. What depends on outcomes stays as
+        told: theta-hat, the level, the residual and sigma.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from projbandits.ridge import Ridge
+        >>> from projbandits.strategies.open import Rows
+        >>> told = Ridge.prior(d=1).update([1.0], 4.0)
+        >>> counted = told.counting(Rows(np.array([[1.0, 1.0]])))
+        >>> [float(r.theta.round(6)[0]) for r in (told, counted)]
+        [2.0, 2.0]
+        >>> [float(r.inverse.round(6)[0, 0]) for r in (told, counted)]
+        [0.5, 0.333333]
+        """
+        counted = replace(self.told, open=rows)
+        counted.__dict__["told"] = self.told
+        return counted
+
+    @cached_property
+    def told(self) -> Ridge:
+        """The estimate by what was told alone."""
+        return self if self.open is None else replace(self, open=None)
+
+    @cached_property
+    def _information(self) -> tuple[Array, Array, float]:
+        """Q with Q Q^T = V^-1, `centre` and the root of `mass`, with what is open."""
+        d, first = self.d, int(self.intercept)
+        if self.open is None:
+            Q, _, _ = self._posterior
+            lead = abs(float(self.factor[0, 0])) if first else math.inf
+            centre = self.factor[0, 1:-1] / self.factor[0, 0] if first and lead else np.zeros(d)
+            return Q, centre, lead
+        counted = np.array(self.open.factor, ndmin=2)[:, 1 - first :]
+        size = d + first
+        rows = np.zeros((size + len(counted) + d, size), order="F")
+        rows[:size] = self.factor[:size, :size]
+        rows[size : size + len(counted)] = counted
+        rows[size + len(counted) :, first:] = math.sqrt(self.penalty) * np.eye(d)
+        with while_small(*rows.shape):
+            L = triangle(rows)
+            Q, _ = dtrtri(L[first:, first:])
+        if not first:
+            return Q, np.zeros(d), math.inf
+        lead = abs(float(L[0, 0]))
+        return Q, L[0, 1:] / L[0, 0] if lead else np.zeros(d), lead
+
     @cached_property
     def inverse(self) -> Array:
         """V_t^-1."""
-        Q, _, _ = self._posterior
+        Q, _, _ = self._information
         return Q @ Q.T
 
     @property
     def root(self) -> Array:
         """Q, upper triangular with a positive diagonal, such that Q Q^T = V_t^-1."""
-        Q, _, _ = self._posterior
+        Q, _, _ = self._information
         return np.asarray(Q * np.sign(Q.diagonal()))
+
+    @property
+    def centre(self) -> Array:
+        """The mean of the features behind V_t; zeros without an intercept, and before any."""
+        return self._information[1]
+
+    @property
+    def mass(self) -> float:
+        """The weight of the observations behind V_t; infinite without an intercept.
+
+        The variance of the mean return at the centre is sigma^2 / mass.
+        """
+        lead = self._information[2]
+        return lead * lead
+
+    @property
+    def logged(self) -> Array:
+        """The factor of what was told, with returns as they are and not as differences."""
+        if not (self.intercept and self.first):
+            return self.factor
+        factor = self.factor.copy()
+        if self.first == self.first:
+            factor[0, -1] += self.first * factor[0, 0]
+        return factor
+
+    @classmethod
+    def from_log(
+        cls, penalty: float, n: int, factor: npt.ArrayLike, forgotten: float, d: int
+    ) -> Ridge:
+        """Return the estimate whose `logged` factor this is, of d features."""
+        flat = np.asarray(factor, dtype=np.float64).ravel()
+        intercept = flat.size == (d + 2) ** 2
+        whole = flat.reshape(d + 1 + intercept, d + 1 + intercept)
+        equal = n == 0 or (intercept and not whole[1:, -1].any())
+        return cls(penalty, n, whole, forgotten, intercept, 0.0, equal)
+
+    @cached_property
+    def level(self) -> float:
+        """The intercept: the return of an arm of zeros; nan while nothing is known of it.
+
+        Examples
+        --------
+        >>> from projbandits.ridge import Ridge
+        >>> ridge = Ridge.prior(d=1, penalty=1e-9, intercept=True)
+        >>> ridge = ridge.update([1.0], 9.0).update([2.0], 11.0)
+        >>> round(ridge.level, 6), ridge.theta.round(6)
+        (7.0, array([2.]))
+        """
+        if not self.intercept:
+            return 0.0
+        lead, away = self.factor[0, 0], self.factor[0, 1:-1] @ self.theta
+        return float(self.first + (self.factor[0, -1] - away) / lead) if lead else math.nan
 
     @property
     def residual(self) -> float:
@@ -126,10 +265,10 @@ class Ridge:
 
     @cached_property
     def noise(self) -> float:
-        """An estimate of sigma, the noise's standard deviation; nan without observations.
+        """An estimate of sigma, the noise's standard deviation; nan while it is unknown.
 
         It is the root of residual / free. The residual includes lambda |theta-hat|^2, so while
-        data are few it errs upwards.
+        data are few it errs upwards. It is unknown while all observations are the same number.
 
         Examples
         --------
@@ -138,7 +277,7 @@ class Ridge:
         >>> round(ridge.noise, 6)
         1.414214
         """
-        if self.weight <= 0.0:
+        if self.weight <= 0.0 or self.equal:
             return math.nan
         return math.sqrt(self.residual / self.free)
 
@@ -171,7 +310,8 @@ class Ridge:
     def free(self) -> float:
         """The number of observations, out of n, that the estimate has not adapted to.
 
-        It has adapted to tr(V^-1 sum x x^T) = d - lambda tr V^-1 of them. While n < d, unseen
+        It has adapted to tr(V^-1 sum x x^T) = d - lambda tr V^-1 of them, and to one more with an
+        intercept. While n < d, unseen
         directions cancel in that difference, and large features leave only round-off. It is then
         summed over the n seen directions instead: one with singular value s leaves
         lambda / (s^2 + lambda) free.
@@ -183,34 +323,46 @@ class Ridge:
         '2e-19'
         """
         Q, _, _ = self._posterior
-        free = self.weight - self.d + self.penalty * float(np.vdot(Q, Q))  # tr V^-1 = |Q|^2
+        used = self.d + self.intercept
+        free = self.weight - used + self.penalty * float(np.vdot(Q, Q))  # tr V^-1 = |Q|^2
         if self.forgotten:
             return max(free, LEAST_FREE)
-        if free >= CANCELLED or self.n >= self.d:
+        if free >= CANCELLED or self.n >= used:
             return free
-        seen = np.linalg.svd(self.factor[:-1, :-1], compute_uv=False)[: self.n]
+        lines = max(self.n - self.intercept, 0)
+        seen = np.linalg.svd(self.slopes[:-1, :-1], compute_uv=False)[:lines]
         return float((self.penalty / (seen * seen + self.penalty)).sum())
 
     @property
     def precision(self) -> Array:
         """V_t = lambda I + sum x x^T."""
-        R = self.factor[: self.d, : self.d]
+        if self.open is not None:
+            inverse = np.linalg.inv(self._information[0])
+            return np.asarray(inverse.T @ inverse)
+        R = self.slopes[: self.d, : self.d]
         return R.T @ R + self.penalty * np.eye(self.d)
 
     def update(self, x: npt.ArrayLike, observed: float) -> Ridge:
         """Return the estimate after one more observation."""
         features = np.asarray(x, dtype=np.float64)
-        d = len(self.factor) - 1
+        size, intercept = len(self.factor), self.intercept
+        d = size - 1 - intercept
         if features.shape != (d,):
             raise ValueError(f"x must have shape ({d},), got {features.shape}")
-        stacked = np.empty((d + 2, d + 1), order="F")
+        first = self.first if self.first == self.first else observed
+        stacked = np.empty((size + 1, size), order="F")
         stacked[:-1] = self.factor
         row = stacked[-1]
-        row[:-1] = features
-        row[-1] = observed
+        row[0] = 1.0
+        row[intercept:-1] = features
+        row[-1] = observed - first if intercept else observed
         if not math.isfinite(row.dot(row)) and not np.isfinite(row).all():  # the first is quicker
             raise ValueError(f"x and observed must be finite, got {features} and {observed}")
-        return Ridge(self.penalty, self.n + 1, triangle(stacked), self.forgotten)
+        equal = self.equal and observed == first
+        folded = triangle(stacked)
+        return Ridge(
+            self.penalty, self.n + 1, folded, self.forgotten, intercept, first, equal, self.open
+        )
 
     def update_many(self, X: npt.ArrayLike, observed: npt.ArrayLike) -> Ridge:
         """Return the estimate after a batch of observations, one per row of X."""
@@ -218,7 +370,21 @@ class Ridge:
         if rows.shape[1] != self.d:
             raise ValueError(f"X must have {self.d} columns, got {rows.shape[1]}")
         r = real_vector("observed", observed, len(rows))
-        return self._with(np.column_stack([rows, r]))
+        if not len(r):
+            return self
+        first = self.first if self.first == self.first else float(r[0])
+        size = len(self.factor)
+        stacked = np.ones((size + len(rows), size), order="F")
+        stacked[:size] = self.factor
+        stacked[size:, int(self.intercept) : -1] = rows
+        stacked[size:, -1] = r - first if self.intercept else r
+        return replace(
+            self,
+            n=self.n + len(rows),
+            factor=triangle(stacked),
+            first=first,
+            equal=self.equal and bool((r == first).all()),
+        )
 
     def decayed(self, by: float) -> Ridge:
         """Return the estimate when every observation has `by` times its weight.
@@ -236,23 +402,17 @@ class Ridge:
         if not 0.0 <= by <= 1.0:
             raise ValueError(f"by must be from 0 to 1, got {by}")
         forgotten = self.n - by * self.weight
-        return Ridge(self.penalty, self.n, math.sqrt(by) * self.factor, forgotten)
+        faded = replace(self, factor=math.sqrt(by) * self.factor, forgotten=forgotten)
+        return replace(faded, first=math.nan, equal=True) if by == 0.0 else faded
 
-    def __reduce__(self) -> tuple[type[Ridge], tuple[float, int, Array, float]]:
-        return Ridge, (self.penalty, self.n, self.factor, self.forgotten)  # without what is cached
-
-    def _with(self, rows: Array) -> Ridge:
-        """Return the estimate with more rows [x, r] folded in."""
-        d = self.d
-        stacked = np.empty((d + 1 + len(rows), d + 1), order="F")
-        stacked[: d + 1] = self.factor
-        stacked[d + 1 :] = rows
-        return Ridge(self.penalty, self.n + len(rows), triangle(stacked), self.forgotten)
+    def __reduce__(self) -> tuple[type[Ridge], tuple[Any, ...]]:
+        kept = (getattr(self, field) for field in self.__dataclass_fields__)
+        return Ridge, tuple(kept)  # without what is cached
 
     def projected(self, projection: Array, X: Array, designed: bool = False) -> tuple[Array, Array]:
         """Return <P_U x, P_U theta-hat> for x or each row of X, and its standard error.
 
-        The error is that of `errors`, with sigma from the residuals.
+        The error is that of `errors`, with sigma from the residuals. Neither has the level.
 
         Examples
         --------
@@ -335,7 +495,7 @@ class Ridge:
 
     def width(self, X: npt.ArrayLike) -> Array:
         """Return |x|_{V^-1}, the width of the ellipsoid along x or along each row of X."""
-        Q, _, _ = self._posterior
+        Q, _, _ = self._information
         rows = np.asarray(X, dtype=np.float64)
         if rows.ndim == 1:
             turned = rows @ Q
@@ -344,6 +504,16 @@ class Ridge:
         turned = np.einsum("...i,ij->...j", rows, Q)
         squares: Array = np.einsum("...j,...j->...", turned, turned)
         return np.sqrt(squares)
+
+    def return_width(self, X: npt.ArrayLike) -> Array:
+        """Return the width of the mean return of x, or of each row of X, the level unknown.
+
+        With an intercept it is the root of 1 / mass + |x - centre|^2_{V^-1}: infinite before any
+        observation. Without, it is `width`.
+        """
+        widths = self.width(np.asarray(X, dtype=np.float64) - self.centre)
+        mass = self.mass
+        return np.sqrt(widths * widths + (1.0 / mass if mass else math.inf))
 
 
 def triangle(rows: Array) -> Array:

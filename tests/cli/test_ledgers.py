@@ -85,5 +85,5 @@ def test_what_is_not_there_is_said_in_one_line(store: str, tmp_path: Path) -> No
 def test_migrating_what_is_up_to_date_changes_nothing(store: str) -> None:
     result = call("ledger", "migrate", "--store", store)
     assert result.exit_code == 0
-    assert "is up to date: layout 1" in result.stderr
+    assert "is up to date: layout 2" in result.stderr
     assert pb.Decider.open(store, NAME).steps == 6

@@ -24,7 +24,7 @@ def played(strategy: Any = None, n: int = 12) -> tuple[pb.Decider, list[pb.Decis
 
 def solution(pairs: list[tuple[pb.Decision, float]]) -> naive.Array:
     X, r = np.array([d.arm for d, _ in pairs]), np.array([r for _, r in pairs])
-    return naive.ridge(X, r, 1.0)[1]
+    return naive.centred_ridge(X, r, 1.0)[1]
 
 
 def test_an_amended_outcome_counts_as_if_it_had_been_told() -> None:

@@ -73,7 +73,8 @@ def test_levels_without_a_constant_are_named_and_features_mend_them() -> None:
     # Everything is liked, news a little less than drama, which has no column.
     means = np.array([{"drama": 2.0, "news": 1.8, "sport": 2.1}[g] for g in films["genre"]])
     dummies = pd.get_dummies(films, drop_first=True)
-    plain = pb.Decider(subspace=pb.Subspace.without("length", columns=dummies.columns), seed=0)
+    U = pb.Subspace.without("length", columns=dummies.columns)
+    plain = pb.Decider(subspace=U, seed=0, intercept=False)
     with pytest.warns(UserWarning, match="'genre_news', 'genre_sport' lack a level of 'genre'"):
         regret(plain, dummies, means, means)
     assert plain.columns is not None
@@ -175,5 +176,5 @@ def test_a_half_life_recovers_when_theta_flips() -> None:
             total += worth.max() - worth[decision.index] if t >= 900 else 0.0
             decider.tell(decision, float(decision.arm @ now + 0.5 * rng.normal()))
         missed[half_life] = total / 300
-    assert missed[None] > 1.0
+    assert missed[None] > 0.9
     assert missed[100] < 0.05

@@ -21,7 +21,7 @@ from tests.worlds import U3
 @pytest.mark.parametrize("strategy", [pb.GENTRY(), pb.CURSE(), pb.REGRET(), pb.UE()], ids=repr)
 def test_told_at_once_it_is_the_strategy_itself(strategy: pb.GENTRY) -> None:
     rng, streams = np.random.default_rng(0), Streams(5)
-    decider = pb.Decider(strategy, subspace=U3, seed=5)
+    decider = pb.Decider(strategy, subspace=U3, seed=5, intercept=False)
     state = strategy.init(pb.FiniteArms(np.eye(3)), U3)
     for t in range(60):
         X = some_arms(rng, arms=4 + t % 3)
@@ -43,10 +43,10 @@ def test_the_estimate_comes_with_its_standard_error() -> None:
     assert math.isnan(decider.ask(X).standard_error)
     decider.learn(X, r)
     decision = decider.ask(X)
-    V, theta = naive.ridge(X, r, 1.0)
+    V, theta, level = naive.centred_ridge(X, r, 1.0)
     P = np.diag([1.0, 1.0, 0.0])
-    f = np.trace(np.linalg.solve(V, X.T @ X))
-    sigma2 = (((r - X @ theta) ** 2).sum() + theta @ theta) / (30 - f)
+    f = 1 + np.trace(np.linalg.solve(V, V - np.eye(3)))
+    sigma2 = (((r - level - X @ theta) ** 2).sum() + theta @ theta) / (30 - f)
     x = P @ decision.arm
     assert decision.estimate == pytest.approx(x @ theta, rel=1e-10)
     S, without_penalty = V - np.eye(3), np.linalg.lstsq(X, r)[0]
@@ -93,7 +93,7 @@ def test_from_four_threads_nothing_is_lost() -> None:
     assert decider.ridge.n == len(told) == decider.steps == 10_000
     assert decider.pending == ()
     X, r = np.array([x for x, _ in told]), np.array([r for _, r in told])
-    direct = np.linalg.solve(np.eye(3) + X.T @ X, X.T @ r)
+    _, direct, _ = naive.centred_ridge(X, r, 1.0)
     np.testing.assert_allclose(decider.ridge.theta, direct, rtol=0, atol=1e-8)
 
 

@@ -43,15 +43,14 @@ def played(decider: pb.Decider, clock: Clock | None = None, steps: int = 30) -> 
 
 def weighted(told: list[Any], weights: naive.Array, penalty: float) -> naive.Array:
     X, r = np.array([x for x, *_ in told]), np.array([r for _, r, *_ in told])
-    V = penalty * np.eye(3) + X.T @ (weights[:, None] * X)
-    return np.linalg.solve(V, X.T @ (weights * r))
+    return naive.centred_ridge(X, r, penalty, weights)[1]
 
 
 def test_half_a_life_in_decisions_is_a_weighted_ridge() -> None:
     decider = pb.Decider(pb.GENTRY(ridge=0.7), subspace=U3, seed=0, half_life=10)
     told = played(decider)
     weights = np.array([0.5 ** ((30 - step) / 10) for _, _, step, _ in told])
-    np.testing.assert_allclose(decider.ridge.theta, weighted(told, weights, 0.7), rtol=1e-10)
+    np.testing.assert_allclose(decider.ridge.theta, weighted(told, weights, 0.7), rtol=1e-9)
     assert decider.ridge.n == 30
     assert math.isclose(decider.ridge.weight, weights.sum(), rel_tol=1e-12)
     assert decider.half_life == 10.0
@@ -68,7 +67,7 @@ def test_half_a_life_in_time_is_a_weighted_ridge_at_the_time_of_each_decision(
     assert decision.grounds is not None
     weights = np.array([0.5 ** ((clock.now - when) / (5 * DAY)) for *_, when in told])
     theta = weighted(told, weights, 0.7)
-    np.testing.assert_allclose(decision.grounds.state.ridge.theta, theta, rtol=1e-10)
+    np.testing.assert_allclose(decision.grounds.state.ridge.theta, theta, rtol=1e-9)
     clock.now -= 300 * DAY  # a clock that is wrong makes nobody younger
     later = decider.ask(np.eye(3)).grounds
     assert later is not None
@@ -137,7 +136,7 @@ def test_decay_by_hand_is_a_weighted_ridge() -> None:
     decider.decay(0.25)
     told += played(decider)
     weights = np.repeat([0.25, 1.0], 30)
-    np.testing.assert_allclose(decider.ridge.theta, weighted(told, weights, 0.7), rtol=1e-10)
+    np.testing.assert_allclose(decider.ridge.theta, weighted(told, weights, 0.7), rtol=1e-9)
     for factor in (-0.1, 1.5, math.nan):
         with pytest.raises(ValueError, match="factor must be"):
             decider.decay(factor)
@@ -173,9 +172,7 @@ def test_logs_explanations_audits_and_replays_know_what_was_forgotten(tmp_path: 
         assert explained.iloc[int(index)] == p
     audit = decider.audit()
     assert audit.scores.found is False
-    assert (
-        audit.influence == "unclear"
-    )  # of 30 outcomes that fade, too few are left to look for a leak
+    assert audit.leak.found is False
     # The strategy that decided is replayed with its own probabilities, from memory or a table.
     chosen = [p[i] for p, i in zip(log["probabilities"], log["position"], strict=True)]
     assert chosen == log["propensity"].to_list()

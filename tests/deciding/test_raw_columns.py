@@ -81,7 +81,7 @@ def test_everything_that_is_read_knows_features_and_contexts(tmp_path: Path) -> 
     np.testing.assert_allclose(estimates[0].features, estimates[1].features, rtol=1e-12)
     again = pb.Decider(features=made(), store=url, name="films")
     assert again.steps == 21
-    with pytest.raises(ValueError, match="subspace, columns, features and half-life"):
+    with pytest.raises(ValueError, match="subspace, columns, features, half-life and intercept"):
         pb.Decider(features=made(missing="mean"), store=url, name="films")
     decider.close()
     again.close()
@@ -187,15 +187,15 @@ def test_coefficients_are_in_the_units_of_the_columns() -> None:
     decider = pb.Decider(features=features, seed=0)
     decider.learn(rows, returns)
     table = decider.coefficients()
-    assert table.index.tolist() == ["constant", "length", "age", "length:age"]
-    assert table["counts"].tolist() == [True, True, False, False]
+    assert table.index.tolist() == ["intercept", "constant", "length", "age", "length:age"]
+    assert table["counts"].tolist() == [False, True, True, False, False]
     np.testing.assert_allclose(table["estimate"][["length", "age"]], [0.03, -0.2], rtol=1e-2)
     np.testing.assert_allclose(features.units[3], features.units[1] * features.units[2])
-    inside = (table["estimate"] - [0.0, 0.03, -0.2, 0.0]).abs() < 4 * table["standard_error"]
-    assert inside[["length", "age", "length:age"]].all()
+    inside = (table["estimate"] - [0.0, 0.0, 0.03, -0.2, 0.0]).abs() < 4 * table["standard_error"]
+    assert inside[["intercept", "length", "age", "length:age"]].all()
     plain = pb.Decider(subspace=pb.Subspace.coordinates([0], d=2), seed=0)
     plain.learn([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0])
-    assert plain.coefficients().index.tolist() == ["x[0]", "x[1]"]
+    assert plain.coefficients().index.tolist() == ["intercept", "x[0]", "x[1]"]
     items = pb.Decider(pb.EIIDS(arm_effects=0.5), features=features, seed=0)
     items.learn(rows, returns, ids=[f"film {i % 7}" for i in range(400)])
     np.testing.assert_allclose(items.coefficients()["estimate"]["length"], 0.03, rtol=0.05)

@@ -107,7 +107,7 @@ def test_the_log_is_saved_too(tmp_path: Path) -> None:
 def test_it_is_read_without_pickle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     played(log=True).save(tmp_path / "decider")
     content = (tmp_path / "decider").read_bytes()
-    assert content.startswith(b"projbandits decider, format 2\n")
+    assert content.startswith(b"projbandits decider, format 3\n")
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("pickle was used")

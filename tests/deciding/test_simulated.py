@@ -54,7 +54,7 @@ def test_a_decider_makes_the_choices_that_were_simulated(strategy: LinearStrateg
         checkpoints=range(1, STEPS + 1),
     )
     world, noise = PROBLEM.world(stream(0, 0, "world")), stream(0, 0, "noise")
-    decider = pb.Decider(strategy, subspace=world.subspace, seed=seed)
+    decider = pb.Decider(strategy, subspace=world.subspace, seed=seed, intercept=False)
     costs, pulls = [], np.zeros(60)
     for _, step in zip(range(STEPS), world.steps(), strict=False):
         assert isinstance(step.arms, pb.FiniteArms)

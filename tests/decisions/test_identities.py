@@ -231,7 +231,7 @@ def test_a_strategy_with_effects_can_take_over() -> None:
     after = pb.EIIDS(arm_effects=0.5, noise=0.3)
     plain.change(strategy=after)
     told = [(d.label, d.arm, plain._ledger.held(d.id)) for d in made]
-    fresh = Items.prior(3, 0.1, 0.5, 0.3)
+    fresh = Items.prior(3, 0.1, 0.5, 0.3, intercept=True)
     for label, x, held in told:
         assert held is not None
         assert held.reward is not None

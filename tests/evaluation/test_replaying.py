@@ -64,7 +64,7 @@ def test_logs_of_several_workers_are_replayed_together() -> None:
 
 def test_a_history_is_known_to_a_strategy_that_learns_on_projections() -> None:
     log = worker(pb.GENTRY(), 1).log()
-    twin = pb.Decider(pb.REGRET(), subspace=U, log=True)
+    twin = pb.Decider(pb.REGRET(), subspace=U, log=True, intercept=False)
     rng = np.random.default_rng(1)
     X = rng.normal(size=(50, 3))
     twin.learn(X, X @ THETA + NOISE * rng.normal(size=50))
@@ -91,7 +91,7 @@ def test_what_a_strategy_cannot_know_is_said() -> None:
 
 
 def test_whole_arms_are_learnt_from_a_log_of_projections() -> None:
-    decider = pb.Decider(pb.REGRET(schedule=often), subspace=U, seed=0, log=True)
+    decider = pb.Decider(pb.REGRET(schedule=often), subspace=U, seed=0, log=True, intercept=False)
     play(decider, np.random.default_rng(0))
     log = decider.log()
     replay = pb.replay(log, pb.GENTRY())
@@ -110,7 +110,7 @@ def test_a_strategy_with_an_update_of_its_own_follows_the_outcomes() -> None:
     replay = pb.replay(log, Doubting())
     np.testing.assert_allclose(replay.features, naive_replay(log, Doubting()), atol=1e-10)
     assert json.loads(log.attrs["projbandits"])["learns_on"] == "arm"
-    own = pb.Decider(Doubting(), subspace=U, seed=0, log=True).log()
+    own = pb.Decider(Doubting(), subspace=U, seed=0, log=True, intercept=False).log()
     assert json.loads(own.attrs["projbandits"])["learns_on"] is None
 
 
@@ -131,7 +131,9 @@ def test_a_decider_is_replayed_from_its_ledger(strategy: Any) -> None:
 
 def test_what_two_processes_knew_is_replayed_as_each_knew_it(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/films.db"
-    one = pb.Decider(pb.GENTRY(schedule=often), subspace=U, seed=0, store=store, name="films")
+    one = pb.Decider(
+        pb.GENTRY(schedule=often), subspace=U, seed=0, store=store, name="films", intercept=False
+    )
     other = pb.Decider.open(store, "films", one.strategy)
     rng = np.random.default_rng(0)
     for t in range(30):

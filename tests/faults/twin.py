@@ -76,14 +76,16 @@ class Twin:
         return sum(one.reward is not None for one in self.observed)
 
     def theta(self) -> np.ndarray:
-        """Return the ridge solution of the outcomes in force, each with its weight."""
+        """Return the ridge solution of the outcomes in force, each with its weight, and a level."""
         d = self.subspace.ambient
-        A, b = self.strategy.ridge * np.eye(d), np.zeros(d)
+        A, b = self.strategy.ridge * np.eye(1 + d), np.zeros(1 + d)
+        A[0, 0] = 0.0
         for one in self.observed:
             if one.reward is not None:
                 on_projection = self.strategy.learns_on == "projection"
                 x = one.arm @ self.subspace.matrix if on_projection else one.arm
                 weight = 2.0 ** (one.halvings - self.halvings)
-                A += weight * np.outer(x, x)
-                b += weight * one.reward * x
-        return np.linalg.solve(A, b)
+                row = np.append(1.0, x)
+                A += weight * np.outer(row, row)
+                b += weight * one.reward * row
+        return np.linalg.solve(A, b)[1:] if A[0, 0] else b[1:]

@@ -34,6 +34,7 @@ RARE: list[Event] = [
     Described("ball", '{"Ball": {"d": 2}}'),
     Changed(3.0, label="UE()", subspace=np.eye(2)[:, :1], names=("x",)),
     Decayed(4.0, 0.5),
+    Changed(5.0, half_life=(3.0, "decisions")),
 ]
 
 
@@ -205,7 +206,7 @@ def _check_names(ledger: Ledger) -> None:
     for entry, event in zip(entries, events, strict=True):
         assert_same(entry.event, event)
     labels = [entry.label for entry in entries]
-    assert labels == [None, None, "17", None, None, None], f"outcomes are those of {labels}"
+    assert labels == [None, "17", "17", None, None, None], f"events are about {labels}"
     catalogue = ledger.catalogue()
     assert catalogue is not None, "a ledger that is whole has no catalogue"
     named = [catalogue.label(row) for row in range(6)]

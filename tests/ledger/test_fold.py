@@ -7,7 +7,7 @@ import pytest
 
 import projbandits as pb
 from projbandits.ledger.fold import Known, advanced, fold, restored, snapshot
-from projbandits.ledger.happened import Amended, Changed, Learnt, Told, Withdrawn
+from projbandits.ledger.happened import Amended, Changed, Decided, Learnt, Told, Withdrawn
 from projbandits.ledger.in_memory import MemoryLedger
 from projbandits.ledger.protocol import Snapshot
 from projbandits.ridge import Ridge
@@ -61,7 +61,7 @@ def naive(ledger: MemoryLedger, upto: int) -> Ridge:
     learner = {"GENTRY()": pb.GENTRY(), "REGRET()": pb.REGRET(), "UE()": pb.UE()}[strategy.label]
     P = basis @ basis.T if learner.learns_on == "projection" else np.eye(3)
     at = {places[id]: id for id, reward in force.items() if reward is not None}
-    ridge = Ridge.prior(3, learner.ridge)
+    ridge = Ridge.prior(3, learner.ridge, intercept=True)
     for position, event, *_ in entries:
         if isinstance(event, Learnt):
             ridge = ridge.update_many(event.X @ P, event.rewards)
@@ -69,6 +69,13 @@ def naive(ledger: MemoryLedger, upto: int) -> Ridge:
             x = arms[at[position]]
             ridge = ridge.update(x if learner.learns_on == "arm" else x @ P, force[at[position]])
     return ridge
+
+
+def still_open(ledger: MemoryLedger, upto: int) -> list[int]:
+    """The positions of the decisions that nothing was said of up to a position."""
+    entries = [entry for chunk in ledger.read(0, upto) for entry in chunk]
+    said = {e.event.id for e in entries if isinstance(e.event, Told | Amended | Withdrawn)}
+    return [e.position for e in entries if isinstance(e.event, Decided) and e.event.id not in said]
 
 
 @pytest.mark.parametrize("strategy", [pb.GENTRY(), pb.REGRET()], ids=repr)
@@ -89,6 +96,8 @@ def test_what_is_known_has_the_same_bits_however_it_is_reached(strategy: Any) ->
             np.testing.assert_allclose(known.state.ridge.factor, expected.factor, atol=1e-12)
             assert known.state.ridge.factor.tobytes() == fresh.state.ridge.factor.tobytes()
             assert known.state.step == fresh.state.step
+            assert [at for at, _ in known.open.rows] == still_open(ledger, position)
+            assert known.open.factor.tobytes() == fresh.open.factor.tobytes()
             assert repr(known.strategy) == repr(fresh.strategy)
 
 
@@ -107,9 +116,11 @@ def test_a_snapshot_comes_back_as_it_was_or_not_at_all() -> None:
     kept = snapshot(known)
     again = restored(kept)
     assert again is not None
-    assert again._replace(state=known.state, strategy=known.strategy, subspace=known.subspace) == (
-        known
-    )
+    assert again._replace(
+        state=known.state, strategy=known.strategy, subspace=known.subspace, open=known.open
+    ) == (known)
+    assert again.open.factor.tobytes() == known.open.factor.tobytes()
+    assert [position for position, _ in again.open.rows] == [at for at, _ in known.open.rows]
     assert again.state.ridge.factor.tobytes() == known.state.ridge.factor.tobytes()
     assert again.subspace.basis.tobytes() == known.subspace.basis.tobytes()
     for at in range(0, len(kept.body), 11):

@@ -89,7 +89,7 @@ def test_a_newer_layout_is_refused_by_name(url: str) -> None:
     store = SqlStore(url)
     with store.database.writing() as connection:
         connection.execute(schema.versions.update().values(version=99))
-    with pytest.raises(WrongVersion, match=r"has layout 99.*up to 1.*install") as raised:
+    with pytest.raises(WrongVersion, match=r"has layout 99.*up to 2.*install") as raised:
         SqlStore(url)
     assert "secret" not in str(raised.value)
 
@@ -108,18 +108,20 @@ def test_an_older_layout_is_refused_with_the_command_and_migrated_in_one_transac
     def works(connection: sa.Connection) -> None:
         connection.exec_driver_sql("ALTER TABLE projbandits_ledgers ADD COLUMN colour TEXT")
 
-    monkeypatch.setattr(schema, "VERSION", 2)
-    with pytest.raises(WrongVersion, match=r"layout 1.*projbandits ledger migrate --store"):
+    monkeypatch.setattr(schema, "VERSION", 3)
+    with pytest.raises(WrongVersion, match=r"layout 2.*reads layout 3 alone.*install"):
         SqlStore(url)
     database = Database(url)
-    monkeypatch.setitem(schema.MIGRATIONS, 1, fails)
+    monkeypatch.setitem(schema.MIGRATIONS, 2, fails)
+    with pytest.raises(WrongVersion, match=r"layout 2.*projbandits ledger migrate --store"):
+        SqlStore(url)
     with pytest.raises(RuntimeError):
         schema.migrate(database)
-    assert schema.version(database) == 1
+    assert schema.version(database) == 2
     with database.reading() as connection:
         assert connection.execute(sa.select(schema.snapshots.c.position)).all() == []
-    monkeypatch.setitem(schema.MIGRATIONS, 1, works)
-    assert schema.migrate(database) == (1, 2)
+    monkeypatch.setitem(schema.MIGRATIONS, 2, works)
+    assert schema.migrate(database) == (2, 3)
     assert SqlStore(url).open("films").last() == 5
 
 

@@ -163,10 +163,11 @@ def sure(case: Case) -> State:
     longest = np.sqrt(max(_longest(case.arms.vectors), _longest(case.others.vectors)))
     noise = max(1.0, getattr(case.grounds.strategy, "noise", None) or 0.0)
     size = max(SURE_FACTOR * noise * float(longest) / spread, SURE_FACTOR * np.sqrt(ridge.penalty))
-    factor = np.zeros((d + 1, d + 1))
-    factor[:d, :d] = size * np.eye(d)
-    factor[:d, d] = (size + ridge.penalty / size) * state.believed.theta
-    certain = Ridge(ridge.penalty, ridge.n + d + 1000, factor)
+    first = int(ridge.intercept)
+    factor = np.zeros((d + 1 + first, d + 1 + first))
+    factor[:-1, :-1] = size * np.eye(d + first)
+    factor[first:-1, -1] = (size + ridge.penalty / size) * state.believed.theta
+    certain = Ridge(ridge.penalty, ridge.n + d + 1000, factor, intercept=ridge.intercept)
     return state._replace(ridge=certain, effects=None)
 
 

@@ -284,7 +284,7 @@ def _theta(log: Log, items: OfferedItems) -> Any:
     if log.known.strategy.learns_on != "projection":
         return ridge.theta
     # Of a strategy that learns on projections, what it believes of whole arms is not known.
-    outcomes = Outcomes(Ridge.prior(ridge.d, ridge.penalty))
+    outcomes = Outcomes(Ridge.prior(ridge.d, ridge.penalty, ridge.intercept))
     for one in made(log, items, None, look=False):
         outcomes.add(one)
     return outcomes.ridge.theta

@@ -86,7 +86,7 @@ class Gathered:
         self.known, self.items, self.protected, self.theta = known, items, protected, theta
         self.aim = theta if known.strategy.aims_at == "return" else known.subspace.project(theta)
         self.pieces = np.array([*protected.pieces.values()]).reshape(-1, d)
-        self._outcomes = Outcomes(Ridge.prior(d))
+        self._outcomes = Outcomes(Ridge.prior(d, intercept=known.intercept))
         self.exposed = Exposed(len(items.vectors), segments)
         self.decisions = self.cases = self.guesses = 0
         self.left_out = {"too many": 0, "infinite": 0, "other subspace": 0, "not drawn": 0}

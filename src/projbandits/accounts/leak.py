@@ -102,9 +102,9 @@ class LeastSquares(NamedTuple):
 
     @classmethod
     def of(cls, ridge: Ridge) -> LeastSquares:
-        """Return the fit to what a ridge has observed."""
+        """Return the fit to what a ridge has observed, centred where it has an intercept."""
         d = ridge.d
-        R, z = ridge.factor[:d, :d], ridge.factor[:d, d]
+        R, z = ridge.slopes[:d, :d], ridge.slopes[:d, d]
         size = np.sqrt(np.einsum("ij,ij->j", R, R))
         scale = np.where(size > 0, size, 1.0)
         left, sizes, right = np.linalg.svd(R / scale, full_matrices=False)
@@ -152,7 +152,7 @@ def leak(known: Known, log: Ridge, protected: Protected, spread: Array, total: f
 
     names, basis = _directions(known.subspace, known.columns, protected)
     fit = LeastSquares.of(log)
-    free = log.n - fit.root.shape[1]
+    free = log.n - log.intercept - fit.root.shape[1]
     told = np.array([free >= LEAST_SPARE_OUTCOMES and fit.tells(b) for b in basis], dtype=bool)
     if free >= LEAST_SPARE_OUTCOMES and not told.all():
         # Of a constant beside all levels of a category, say, no column is told, but contrasts are.

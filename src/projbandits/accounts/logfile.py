@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from projbandits.ledger.fold import Known
 from projbandits.ledger.labels import Label, write_label
 from projbandits.ledger.protocol import EVENTS_AT_ONCE
 from projbandits.ridge import Ridge
+from projbandits.strategies.open import Learnt, Rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +68,7 @@ LATER_KINDS = {
     "context": "text",
     "ledger": "text",
     "labels": "text",
+    "open": "numbers",
 }
 """What logs of earlier versions lack."""
 
@@ -216,6 +219,8 @@ def _completed(frame: pd.DataFrame) -> pd.DataFrame:
             frame[name] = -1
         elif kind == "number" and name not in frame:
             frame[name] = 0.0
+        elif kind == "numbers" and name not in frame:
+            frame[name] = None
         elif kind == "text":
             given = [*frame[name]] if name in frame else [None] * len(frame)
             allowed = (str, int) if name == "label" else str
@@ -258,16 +263,24 @@ def _offer(vectors: Array, row: dict[Any, Any], known: Known) -> Offer:
 def _account(x: Array, row: dict[Any, Any], known: Known) -> Account:
     d, penalty, offered = len(x), known.state.ridge.penalty, row["offered"]
     steps = known.state.step - 1
-    factor = np.asarray(row["belief"], dtype=np.float64).reshape(d + 1, d + 1)
-    ridge = Ridge(penalty, int(row["observations"]), factor, float(row["forgotten"]))
+    n, forgotten = int(row["observations"]), float(row["forgotten"])
+    ridge = Ridge.from_log(penalty, n, row["belief"], forgotten, d)
     if ridge.n > LARGEST_COUNT or not 0.0 <= ridge.forgotten <= max(ridge.n, 0):
         raise ValueError(f"decision {row['id']!r} has no sound observations")
-    check_estimate(factor, ridge.n, penalty)
+    check_estimate(ridge.factor, ridge.n, penalty, ridge.intercept)
+    state = known.state._replace(step=int(row["step"]), ridge=ridge)
+    if row["open"] is not None:
+        rows = np.asarray(row["open"], dtype=np.float64).reshape(-1, d + 1)
+        most = 1.001 * math.sqrt(steps * (d + 1)) * LARGEST_ENTRY * math.sqrt(penalty)
+        if not 0 < len(rows) <= d + 1 or not (np.abs(rows) <= most).all():
+            raise ValueError(f"decision {row['id']!r} has no sound open decisions")
+        learnt = partial(known.strategy.learnt, state)
+        state = state._replace(ridge=ridge.counting(Learnt(Rows(rows), learnt)))
     # Sets that are infinite are not in the log.
     vectors = None if offered is None else np.asarray(offered, dtype=np.float64)
     grounds = Grounds(
         known.strategy,
-        known.state._replace(step=int(row["step"]), ridge=ridge),
+        state,
         None if vectors is None else _offer(vectors.reshape(-1, d), row, known),
         tuple(int(taken) for taken in row["taken"]),
         known.columns,

@@ -16,6 +16,7 @@ from projbandits.decisions.readings import Account
 from projbandits.ledger.fold import Known, learns_plainly
 from projbandits.ledger.labels import Label, read_label
 from projbandits.strategies import LinearStrategy
+from projbandits.strategies.open import Learnt
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +54,7 @@ def frame(accounts: Sequence[Account], known: Known) -> pd.DataFrame:
             "offered": _lists(map(_offered, grounds)),
             "probabilities": _lists(map(_chances, grounds)),
             "observations": _counts(-1 if g is None else g.state.ridge.n for g in grounds),
-            "belief": _lists(None if g is None else g.state.ridge.factor for g in grounds),
+            "belief": _lists(None if g is None else g.state.ridge.logged for g in grounds),
             "known": _counts(account.known for account in accounts),
             "told_at": _counts(account.place for account in accounts),
             "meta": pd.Series([decision.note for decision in decisions], dtype=object),
@@ -62,6 +63,7 @@ def frame(accounts: Sequence[Account], known: Known) -> pd.DataFrame:
             "context": pd.Series([decision.around for decision in decisions], dtype=object),
             "ledger": pd.Series([known.key] * len(decisions), dtype=object),
             "labels": pd.Series([*map(_labels, grounds)], dtype=object),
+            "open": _lists(map(_open, grounds)),
         }
     )
 
@@ -126,6 +128,12 @@ def _finite(grounds: Grounds | None) -> FiniteArms | None:
 def _offered(grounds: Grounds | None) -> Any:
     arms = _finite(grounds)
     return None if arms is None else arms.vectors
+
+
+def _open(grounds: Grounds | None) -> Any:
+    """Return a factor of the rows [1, x] of the decisions that were open."""
+    rows = None if grounds is None else grounds.state.ridge.open
+    return rows.rows.factor if isinstance(rows, Learnt) else None
 
 
 def _chances(grounds: Grounds | None) -> Any:

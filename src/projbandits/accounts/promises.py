@@ -114,7 +114,7 @@ class _Tally:
     """Counts what is in a ledger, event by event."""
 
     def __init__(self) -> None:
-        self.events = self.gaps = self.decisions = self.ahead = 0
+        self.events = self.gaps = self.decisions = self.ahead = self.lacking = 0
         self.ids = dict[str, int]()
         self.told = dict[str, int]()
         self.unknown = 0
@@ -138,6 +138,8 @@ class _Tally:
                 self.shared += stream in self.streams
                 self.streams.add(stream)
                 self.ahead += event.known >= position
+                mates = range(event.draw - event.counted, event.draw)
+                self.lacking += any((event.session, draw) not in self.streams for draw in mates)
         elif isinstance(event, Outcome):
             self.unknown += event.id not in self.ids
             place, _ = self.fates.get(event.id, (position, None))
@@ -150,12 +152,14 @@ class _Tally:
             self.history.append((position, event))
 
     def missing(self, base: int, last: int) -> Finding:
-        kept = self.gaps == 0 and self.events == last - base and (not self.unknown or base > 0)
+        kept = self.gaps == 0 and self.events == last - base
+        kept &= not (self.unknown or self.lacking) or base > 0
         found = f"{self.events} events at positions {base + 1} to {last}, in order"
         if not kept:
             found = (
                 f"{self.events} events up to position {last}: {self.gaps} gaps, "
-                f"{self.unknown} outcomes of unknown decisions"
+                f"{self.unknown} outcomes of unknown decisions, {self.lacking} decisions that "
+                "counted others that are not there"
             )
         return Finding("nothing is missing", kept, found)
 
@@ -215,7 +219,8 @@ class _Sums:
         self, known: Known, events: Iterable[tuple[int, Learnt]], weights: _Weights
     ) -> None:
         d = known.subspace.ambient
-        self.n, self._factor = 0, np.zeros((0, d + 1))
+        self._intercept = known.intercept
+        self.n, self._factor = 0, np.zeros((0, d + 1 + known.intercept))
         self._weights = weights
         self._rows = list[Array]()
         on_projections = known.strategy.learns_on == "projection"
@@ -231,7 +236,9 @@ class _Sums:
     def _observe(self, x: Array, reward: float, position: int) -> None:
         self.n += 1
         kept = x if self._project is None else x @ self._project
-        self._rows.append(math.sqrt(self._weights.of(position)) * np.append(kept, reward))
+        ones = [1.0] * self._intercept
+        row = np.concatenate([ones, kept, [reward]])
+        self._rows.append(math.sqrt(self._weights.of(position)) * row)
         if len(self._rows) >= 4096:
             self._fold()
 
@@ -248,9 +255,10 @@ class _Sums:
             return Finding(promise, None, f"{known.strategy!r} does not learn by a ridge alone")
         self._fold()
         X, r = self._factor[:, :-1], self._factor[:, -1]
-        penalty = math.sqrt(ridge.penalty) * np.eye(ridge.d)
+        penalty = math.sqrt(ridge.penalty) * np.eye(ridge.d, X.shape[1], int(self._intercept))
         padded = np.concatenate([r, np.zeros(ridge.d)])
         direct = np.linalg.lstsq(np.vstack([X, penalty]), padded, rcond=None)[0]
+        direct = direct[int(self._intercept) :]  # the level has no penalty
         away = float(np.abs(direct - ridge.theta).max() / max(1.0, np.abs(direct).max()))
         found = f"{ridge.n} observations, theta within {away:.1e} of the ridge solution"
         if ridge.n != self.n:

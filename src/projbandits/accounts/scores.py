@@ -94,7 +94,7 @@ def by_noise(log: Ridge, directions: Array) -> float:
     The test is that of all protected directions together: <theta, C^-1 theta> against chi^2.
     """
     fit = LeastSquares.of(log)
-    free = log.n - fit.root.shape[1]
+    free = log.n - log.intercept - fit.root.shape[1]
     told = [b for b in directions.T if fit.tells(b)]
     if free < 1 or not told:
         return np.nan

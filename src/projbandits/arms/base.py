@@ -12,9 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from projbandits._cached import cached_property
 from projbandits._checks import Array, one_of
 from projbandits._linalg import distances, pivots, surely_full
 from projbandits.subspace import Subspace
+
+IN_PLANE = 1e-6
+"""Arms this near to a hyperplane <n, x> = 1 lie in it."""
 
 BASIS_METHODS = ("pivoted-qr", "first")
 OUTSIDE = 1e-10
@@ -145,6 +149,40 @@ class DecisionSet(ABC):
         """
         arms = self.basis_arms(method)
         return np.array([arm.x for arm in arms]).reshape(len(arms), self.d)
+
+    def level_arms(self, method: str = "pivoted-qr") -> tuple[Arm, ...]:
+        """Return D_k, and one more arm if it takes one to tell a level of all returns too.
+
+        The k arms of D_k lie in a hyperplane <n, x> = 1, whose normal n a level cannot be told
+        from by their returns. So the arm farthest from it is added, unless all arms lie in it, as
+        they do if a feature is constant.
+
+        Examples
+        --------
+        >>> import projbandits as pb
+        >>> arms = pb.FiniteArms([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
+        >>> [arm.index for arm in arms.level_arms()]
+        [1, 2, 0]
+        """
+        if method not in self._level_arms:
+            self._level_arms[method] = tuple(self._with_level(method))
+        return self._level_arms[method]
+
+    @cached_property
+    def _level_arms(self) -> dict[str, tuple[Arm, ...]]:
+        return {}
+
+    def _with_level(self, method: str) -> list[Arm]:
+        arms = [*self.basis_arms(method)]
+        if not arms:
+            return [self.best(np.zeros(self.d))]
+        X = np.array([arm.x for arm in arms])
+        sizes = np.abs(X).max(axis=0)
+        scale = np.where(sizes > 0, sizes, 1.0)
+        normal = np.linalg.lstsq(X / scale, np.ones(len(X)), rcond=None)[0] / scale
+        ends = [self.best(normal), self.best(-normal)]
+        far = max(ends, key=lambda arm: abs(float(arm.x @ normal) - 1.0))
+        return [*arms, far] if abs(float(far.x @ normal) - 1.0) > IN_PLANE else arms
 
     @property
     def rank(self) -> int:

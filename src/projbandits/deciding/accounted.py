@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projbandits._checks import integer, positive
+from projbandits._checks import Array, integer, positive
 from projbandits.deciding.recorded import Recorded
 from projbandits.decisions.decision import Decision
 from projbandits.decisions.readings import Account, Reader
+from projbandits.features import Features
 from projbandits.ledger.fold import snapshot
 from projbandits.ledger.in_memory import MemoryLedger
 from projbandits.ledger.labels import Label, read_label
@@ -59,24 +60,39 @@ class Accounted(Recorded):
         a level, a constant or a product of them, what it adds), its `standard_error`, and whether
         it `counts`, wholly or in part. The error allows for the penalty, which draws estimates to
         0; it is NaN where the outcomes told say nothing of a feature, and large where a feature
-        nearly repeats another.
+        nearly repeats another. The first row, `intercept`, is the level that all outcomes share,
+        where it is learnt: the outcome of an item whose columns are all 0, or no level.
         """
         import pandas as pd
 
         known = self._now()
         state, features = known.state, known.features
         ridge = state.ridge if state.effects is None else state.effects.linear
+        noise = state.ridge.noise
+        if state.effects is not None and not ridge.equal:
+            noise = state.effects.noise
         units = 1.0 if features is None else features.units
         names = known.columns or [f"x[{j}]" for j in range(ridge.d)]
         kept = known.subspace.matrix.diagonal() > 1e-9
-        noise = None if state.effects is None else state.effects.noise
         errors = ridge.errors(np.eye(ridge.d), features is not None, noise)
         columns = {
             "estimate": ridge.theta / units,
             "standard_error": errors / units,
             "counts": kept,
         }
-        return pd.DataFrame(columns, index=pd.Index(names, name="feature"))
+        table = pd.DataFrame(columns, index=pd.Index(names, name="feature"))
+        if not ridge.intercept:
+            return table
+        zeros = np.zeros(ridge.d) if features is None else _of_zeros(features)
+        level = pd.DataFrame(
+            {
+                "estimate": ridge.level + zeros @ ridge.theta,
+                "standard_error": noise * ridge.return_width(zeros),
+                "counts": False,
+            },
+            index=pd.Index(["intercept"], name="feature"),
+        )
+        return pd.concat([level, table])
 
     def audit(self, attributes: Any = None, by: str | None = None) -> Audit:
         """Show from the log whether the part that must not count had an influence.
@@ -271,3 +287,14 @@ class Accounted(Recorded):
         from projbandits.deciding import saving
 
         return saving.load(cls, Path(path), strategy, resume, positive("largest", largest))
+
+
+def _of_zeros(features: Features) -> Array:
+    """Return the features of an item whose columns are 0, and at no level of a category."""
+    parts = dict[str, Array]()
+    for name, encoding in features.encodings_.items():
+        mean, scale = getattr(encoding, "mean", 0.0), getattr(encoding, "scale", 1.0) or 1.0
+        parts[name] = np.broadcast_to(-np.asarray(mean) / scale, len(encoding.names))
+    constant = [np.ones(int(features.constant))]
+    products = [np.outer(parts[a], parts[b]).ravel() for a, b in features.interactions]
+    return np.concatenate([*constant, *parts.values(), *products]) + 0.0

@@ -17,6 +17,7 @@ from projbandits.decisions.choosing import (
     NOT_KEPT,
     Asked,
     Last,
+    Mate,
     Numbered,
     choose,
     learnt_rows,
@@ -27,7 +28,7 @@ from projbandits.decisions.choosing import (
 from projbandits.decisions.decision import Decision
 from projbandits.decisions.identities import is_fresh, read_labels
 from projbandits.ledger.fold import Known
-from projbandits.ledger.happened import Event, Offered
+from projbandits.ledger.happened import Decided, Event, Offered
 from projbandits.ledger.labels import Label
 from projbandits.ledger.protocol import Behind, Exists, Snapshot
 
@@ -87,6 +88,12 @@ class Made(NamedTuple):
     last: Last
     kept: bool
     new: int
+
+    @property
+    def mates(self) -> list[Mate]:
+        """What others that are decided with it count of it."""
+        made = [event for event in self.events if isinstance(event, Decided)]
+        return [(d.arm, event.label) for d, event in zip(self.decisions, made, strict=True)]
 
 
 class Asking(Accounted):
@@ -210,14 +217,15 @@ class Asking(Accounted):
         """
         outcomes = list[tuple[list[Event], Made, bool] | BaseException]()
         with self._deciding:
-            known, new = self._current(), 0
+            known, new, mates = self._current(), 0, list[Mate]()
             for ready in some:
                 try:
-                    made = self._decided(ready, known, new)
+                    made = self._decided(ready, known, new, mates)
                 except BaseException as error:  # what a strategy raises is for its caller alone
                     outcomes.append(error)
                     continue
                 new += made.new
+                mates += made.mates
                 outcomes.append((made.events, made, not ready.request.called))
             return outcomes, self._snapshot_due(known)
 
@@ -291,8 +299,13 @@ class Asking(Accounted):
                 )
         self._by_number = own.copy()
 
-    def _decided(self, ready: Ready, known: Known, new: int = 0) -> Made:
-        """Return decisions and their events; `new` arms were numbered but not recorded yet."""
+    def _decided(
+        self, ready: Ready, known: Known, new: int = 0, mates: Sequence[Mate] = ()
+    ) -> Made:
+        """Return decisions and their events.
+
+        `new` arms were numbered but not recorded yet, and `mates` were decided but not recorded.
+        """
         request, arms, columns, before, around = ready
         if not same_terms(before, known):
             raise Behind  # another process changed what arms are read by
@@ -303,10 +316,11 @@ class Asking(Accounted):
         if self._looked.due(known.state.step):
             designed, penalty = known.features is not None, known.state.ridge.penalty
             look(self._looked, arms, columns, known.subspace, penalty, designed=designed)
+        self._unheard.of_open(known)
         asked = Asked(arms, kept, columns, request.names, request.note, around)
         with while_small(1 if arms.vast else int(arms.size), arms.d):
             decided, decisions = choose(
-                known, asked, numbers, self._streams, self._session, self._draws
+                known, asked, numbers, self._streams, self._session, self._draws, mates
             )
         self._draws += len(request.names)
         events = list(numbers.events)

@@ -61,6 +61,10 @@ class Decider(Finding, Asking):
         After how many decisions, or how much time (``"60d"``), an outcome has half of its weight,
         counted from when it was told. The penalty keeps its weight. By default nothing is
         forgotten.
+    intercept : bool
+        Whether it learns a level that all outcomes share, of which nothing is presumed. The level
+        counts for no choice: a constant added to all outcomes changes none. Without it, outcomes
+        far from 0 are taken for effects of the features.
     seed : int, optional
         Where its randomness comes from; fresh by default.
     log : bool
@@ -94,6 +98,7 @@ class Decider(Finding, Asking):
         subspace: Subspace | None = None,
         features: Features | None = None,
         half_life: float | str | timedelta | None = None,
+        intercept: bool = True,
         seed: int | None = None,
         log: bool = False,
         store: str | None = None,
@@ -117,6 +122,7 @@ class Decider(Finding, Asking):
             columns=names,
             features=None if features is None else features.to_json(),
             half_life=reports.half_life(half_life),
+            intercept=reports.yes_or_no("intercept", intercept),
         )
         if store is None:
             if name is not None:
@@ -136,15 +142,17 @@ class Decider(Finding, Asking):
         before = self._known.features
         same &= first.features == (None if before is None else before.to_json())
         same &= first.half_life == self._known.half_life
+        same &= first.intercept == self._known.intercept
         same &= repr(strategy) == repr(self._known.strategy)
         if same and names is not None and self._known.columns is None:
             self._append([reports.named(names)])  # of several processes, the first decides
         if not same or names not in (None, self.columns):
             raise ValueError(
                 "name must be that of a new decider, or of one with the same strategy, subspace, "
-                f"columns, features and half-life, {name!r} has {self._known.strategy!r} on "
-                f"{self._known.subspace!r} with columns={short(self.columns)} and "
-                f"half_life={self.half_life}: "
+                f"columns, features, half-life and intercept, {name!r} has "
+                f"{self._known.strategy!r} on {self._known.subspace!r} with "
+                f"columns={short(self.columns)}, half_life={self.half_life} and "
+                f"intercept={self.intercept}: "
                 "take part with Decider.open(store, name), and change it with change(...)"
             )
 
@@ -210,7 +218,11 @@ class Decider(Finding, Asking):
         To take back what was told needs a log or a store. Withdrawing again is harmless; if an
         outcome comes after all, `amend` takes it, which needs them too.
         """
-        self._append([reports.withdrawn(id, why)])
+        event = reports.withdrawn(id, why)
+        if self._known.state.ridge.equal:
+            held = self._ledger.held(event.id)
+            self._unheard.of_equal(self._known, int(held is not None and held.pending))
+        self._append([event])
 
     def expire(
         self, after: float | str | timedelta, reward: float | None = None
@@ -228,6 +240,8 @@ class Decider(Finding, Asking):
         reward = None if reward is None else reports.assumed(reward)
         late = self._ledger.pending(now - reports.seconds("after", after))
         ids = tuple(held.decision.id for held in late)
+        if reward is None:
+            self._unheard.of_equal(self._now(), len(ids), least_told=1)
         self._append([reports.expired(id, now, reward) for id in ids])
         return ids
 

@@ -12,6 +12,7 @@ from typing import Any
 from projbandits._checks import Array
 from projbandits.deciding import reports
 from projbandits.deciding.outliers import Outliers
+from projbandits.deciding.unheard import Unheard
 from projbandits.deciding.units import Looked
 from projbandits.decisions.choosing import Recent
 from projbandits.decisions.decision import Decision
@@ -74,6 +75,7 @@ class Recorded:
         self._with_others: Any = getattr(ledger, "together", None)
         self._looked = Looked()
         self._outliers = Outliers()
+        self._unheard = Unheard()
         self._by_number: Array | None = None
         self._files: list[str] = []
         self._largest = math.inf
@@ -113,6 +115,11 @@ class Recorded:
             return None
         value, unit = half_life
         return timedelta(seconds=value) if unit == SECONDS else float(value)
+
+    @property
+    def intercept(self) -> bool:
+        """Whether it learns a level that all outcomes share."""
+        return self._now().intercept
 
     @property
     def ridge(self) -> Ridge:
@@ -177,12 +184,12 @@ class Recorded:
     def _every(self, known: Known) -> int:
         """Return after how many events a snapshot is kept."""
         items: Items | None = known.state.effects
-        numbers = known.state.ridge.factor.size
+        numbers = known.open.count * (known.open.d + 2)
         if items is not None:
             numbers += items.size * (items.d + 2)
         if not self._ledger.whole:
-            return max(EVERY // 4, numbers * 8 // BYTES if items is not None else 0)
-        return max(EVERY, 8 * numbers // BYTES)
+            return max(EVERY // 4, numbers * 8 // BYTES)
+        return max(EVERY, 8 * (known.state.ridge.factor.size + numbers) // BYTES)
 
     def _keep(self, known: Known) -> None:
         self._ledger.keep(snapshot(known))

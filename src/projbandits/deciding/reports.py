@@ -74,6 +74,13 @@ def half_life(value: Any) -> tuple[Any, ...]:
     return positive("half_life", value), DECISIONS
 
 
+def yes_or_no(name: str, value: Any) -> bool:
+    """Return True or False, and nothing else that could pass for one."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
 def decayed(factor: Any) -> Decayed:
     """Return that all outcomes lose weight."""
     by = real("factor", factor)

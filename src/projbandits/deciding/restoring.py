@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import isfinite
+from math import isfinite, sqrt
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from projbandits.deciding.soundness import (
     check_event,
@@ -18,7 +20,7 @@ from projbandits.deciding.soundness import (
     whole,
 )
 from projbandits.decisions.eligibility import check_suits
-from projbandits.decisions.limits import check_estimate
+from projbandits.decisions.limits import LARGEST_ENTRY, check_estimate
 from projbandits.ledger import dump
 from projbandits.ledger.codec import EVENT_KINDS, LENGTH, claimed, decode
 from projbandits.ledger.describing import strategy_of
@@ -126,6 +128,7 @@ class Making:
         self._given, self._largest = given, largest
         self._penalty = max(strategy.ridge for strategy in given)
         self._snapshots: list[Snapshot] = []
+        self._drawn = set[tuple[int, int]]()
         self._ledger: MemoryLedger | None = None
 
     def snapshot(self, kept: Snapshot) -> None:
@@ -136,12 +139,13 @@ class Making:
             raise ValueError(f"its snapshot at {kept.position} is none")
         check_suits(known.strategy)
         ridge = known.state.ridge
-        check_estimate(ridge.factor, ridge.n, max(self._penalty, ridge.penalty))
+        check_estimate(ridge.factor, ridge.n, max(self._penalty, ridge.penalty), ridge.intercept)
         sound = (
             whole(1)(known.state.step) and whole(0)(ridge.n)
             and text(known.key) and whole(0, 2**128 - 1)(known.seed)
             and ridge.d == known.subspace.ambient == self._d
             and 0.0 <= ridge.forgotten <= ridge.n and half_life(known.half_life)
+            and type(known.intercept) is type(ridge.equal) is bool and _open(known)
             and isfinite(known.clock) and (known.state.effects is None or items(known))
             and (known.features is None or len(known.features.names) == self._d)
         )  # fmt: skip
@@ -175,6 +179,8 @@ class Making:
         self._check(event, position, len(index.catalogue or ()))
         if isinstance(event, Decided) and self._whole and not self._rests(event.known):
             raise ValueError(f"it must have what its decision {event.id!r} rested on")
+        if isinstance(event, Decided):
+            self._check_counted(event, early=section == dump.EARLY)
         if section == dump.EVENT:
             self._append(self._ledger, event, position)
         elif isinstance(event, OUTCOMES):
@@ -190,6 +196,12 @@ class Making:
             index.waiting[event.id] = Held(position, event, index.arm(event))
         else:
             index.add(position, event)
+
+    def _check_counted(self, event: Decided, early: bool) -> None:
+        draws = range(event.draw - event.counted, event.draw)
+        if not early and any((event.session, draw) not in self._drawn for draw in draws):
+            raise ValueError(f"it must have the decisions that {event.id!r} counted")
+        self._drawn.add((event.session, event.draw))
 
     def _rests(self, position: int) -> bool:
         """Tell whether what was known at a position can be made again."""
@@ -230,6 +242,13 @@ class Making:
             if kept.position > self._ledger.base:
                 self._ledger.keep(kept)
         return self._ledger
+
+
+def _open(known: Known) -> bool:
+    """Tell whether open decisions can be some."""
+    X, labels = known.open.listed
+    largest = LARGEST_ENTRY * sqrt(known.strategy.ridge)
+    return bool((np.abs(X) <= largest).all()) and all(map(or_none(text), labels))
 
 
 def _names(names: Any, d: int) -> bool:

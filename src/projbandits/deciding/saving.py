@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Made = TypeVar("Made", bound=Accounted)
 
 FILE_KIND = b"projbandits decider, format "
-FILE_FORMAT = 2
+FILE_FORMAT = 3
 
 
 def save(decider: Accounted, path: Path) -> None:

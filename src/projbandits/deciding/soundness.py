@@ -80,6 +80,8 @@ def items(known: Known) -> bool:
     scalars = (found.penalty, found.noise, found.ridge, found.fade)
     return (
         all(np.isfinite(array).all() for array in arrays)
+        and all(array.shape[0] == found.d + 1 + known.intercept for array in arrays[:1])
+        and found.intercept == known.intercept
         and all(_number(value) and value > 0.0 for value in scalars)
         and _number(found.ratio)
         and found.ratio >= 0.0
@@ -131,6 +133,8 @@ EVENT_FIELDS: dict[str, Check] = {
     "half_life": or_none(half_life),
     "labels": or_none(lambda value: all(map(or_none(_label), value))),
     "context": or_none(_context),
+    "intercept": lambda value: type(value) is bool,
+    "counted": whole(0, 2**32 - 1),
     "by": lambda value: type(value) is float and 0.0 <= value <= 1.0,
 }
 """What each field of an event must be."""
@@ -180,7 +184,8 @@ def check_event(event: Event, position: int, d: int, penalty: float, rows: int) 
 
 def _check_decided(event: Decided, position: int, d: int, largest: float, rows: int) -> None:
     numbers, index, taken, arm = event.rows, event.index, event.taken, event.arm
-    sound = event.known < position and index not in taken and or_none(_label)(event.label)
+    sound = event.known < position and event.counted <= event.draw
+    sound &= index not in taken and or_none(_label)(event.label)
     if numbers is not None:
         size = len(numbers)
         sound &= arm is None and index is not None and index < size

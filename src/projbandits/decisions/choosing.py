@@ -6,6 +6,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,11 @@ from projbandits.ledger.happened import Decided, Described, Event, Rows
 from projbandits.ledger.protocol import Conflict, Ledger
 from projbandits.ledger.randomness import Streams
 from projbandits.strategies import Choice, State
+from projbandits.strategies.items import OpenItems
+from projbandits.strategies.open import Learnt
+
+Mate = tuple[Array, str | None]
+"""The arm and the label of a decision of the same batch."""
 
 
 class Asked(NamedTuple):
@@ -150,16 +156,27 @@ NOT_KEPT = Numbered([])
 
 
 def choose(
-    known: Known, asked: Asked, numbers: Numbered, streams: Streams, session: int, draw: int
+    known: Known,
+    asked: Asked,
+    numbers: Numbered,
+    streams: Streams,
+    session: int,
+    draw: int,
+    mates: Sequence[Mate] = (),
 ) -> tuple[list[Decided], list[Decision]]:
-    """Return the decisions of a call, as events and for the caller; nothing is changed."""
+    """Return the decisions of a call, as events and for the caller; nothing is changed.
+
+    Each counts as open what is `known` to be, `mates`, which were decided just before by what was
+    known then too, and those before it in the same call.
+    """
     events, decisions, taken = list[Decided](), list[Decision](), list[int]()
+    counted = [*mates]
     strategy, first = known.strategy, known.state.step
     labels = asked.arms.labels if isinstance(asked.arms, Offer) else None
     for slot, id in enumerate(asked.ids):
         now = time.time()
         at = session, draw + slot, first + slot
-        choice, state, left = chosen(known, asked.arms, taken, streams, *at, now)
+        choice, state, left = chosen(known, asked.arms, taken, streams, *at, now, counted)
         before, index = tuple(taken), choice.index
         if index is not None:
             taken.append(index)
@@ -186,7 +203,9 @@ def choose(
             label,
             asked.meta,
             asked.context,
+            len(counted),
         )
+        counted.append((x, label))
         events.append(event)
         decisions.append(Decision.made(event, x, grounds))
     return events, decisions
@@ -201,16 +220,17 @@ def chosen(
     draw: int,
     step: int,
     now: float,
+    mates: Sequence[Mate] = (),
 ) -> tuple[Choice, State, DecisionSet]:
     """Return a choice among the arms that are left, what it rests on, and those arms.
 
     The choice's index is a row of all that was offered. `now` is the time of the decision, until
-    which outcomes lose weight.
+    which outcomes lose weight, and `mates` are decisions made before that it counts as open.
     """
     left, rows = arms, None
     if taken and isinstance(arms, Offer):
         left, rows = arms.without(taken)
-    state = state_at(known, left, step, now)
+    state = state_at(known, left, step, now, mates)
     choice = known.strategy.select(state, left, streams.at(session, draw))
     if rows is not None and choice.index is not None:
         index = int(rows[choice.index])
@@ -218,33 +238,52 @@ def chosen(
     return choice, state, left
 
 
-def state_at(known: Known, arms: DecisionSet | None, step: int, now: float) -> State:
-    """Return what a strategy knows when it decides: at this step and time, of these arms."""
-    state = known.state
+def state_at(
+    known: Known,
+    arms: DecisionSet | None,
+    step: int,
+    now: float,
+    mates: Sequence[Mate] = (),
+) -> State:
+    """Return what a strategy knows when it decides: at this step and time, of these arms.
+
+    Open decisions count in the precision, `mates` behind all that are known; what depends on
+    outcomes is as told.
+    """
+    state, strategy = known.state, known.strategy
     if known.half_life:
         state = aged(known, now)
     if state.step != step:
         state = state._replace(step=step)
+    waiting = known.open.and_also(mates)
+    if waiting.count:
+        learnt = partial(strategy.learnt, state)
+        state = state._replace(ridge=state.ridge.counting(Learnt(waiting, learnt)))
     if state.effects is None:
         return state
     labels = arms.labels if isinstance(arms, Offer) else None
     if labels is None:
         # Without names, or where the offer was not kept: items that nobody has seen yet.
         labels = () if arms is None else ("",) * int(arms.size)
-    return state._replace(effects=state.effects.among(labels))
+    items = None
+    if waiting.count:
+        X, whose = waiting.listed
+        items = OpenItems.of(strategy.learnt(state, X), whose)
+    return state._replace(effects=state.effects.among(labels, items))
 
 
 def _estimate(grounds: Grounds, x: Array, index: int | None, designed: bool) -> tuple[float, float]:
     """Return the projection reward of the chosen arm, its effect included, and the error."""
     state = grounds.state
-    value, error = state.ridge.projected(state.projection, x, designed)
+    value, error = state.ridge.told.projected(state.projection, x, designed)
     if state.effects is None or index is None:
         return float(value), float(error)
     wanted = x @ state.projection
     learnt = grounds.strategy.learnt(state, x)
-    moments = state.effects.at(grounds.position(index)).moments_at(learnt[None], wanted[None])
+    told = state.effects.told.at(grounds.position(index))
+    moments = told.moments_at(learnt[None], wanted[None])
     variance = moments.target[0] @ moments.covariance @ moments.target[0] + moments.own[0]
-    unknown = state.ridge.weight <= 0.0
+    unknown = state.ridge.weight <= 0.0 or state.ridge.equal
     return float(moments.mean[0]), math.nan if unknown else math.sqrt(variance)
 
 
@@ -280,5 +319,6 @@ def _has(arms: DecisionSet, decision: Decision) -> bool:
 
 def learnt_rows(known: Known) -> Array:
     """Return rows that span the arms learnt from, unless only their projections are known."""
-    rows = known.state.ridge.factor[:-1, :-1]
+    ridge = known.state.ridge
+    rows = ridge.factor[:-1, int(ridge.intercept) : -1]
     return rows if known.strategy.learns_on == "arm" else rows[:0]

@@ -27,10 +27,12 @@ def check_reward(name: str, reward: float) -> None:
         )
 
 
-def check_estimate(factor: Array, n: int, penalty: float) -> None:
+def check_estimate(factor: Array, n: int, penalty: float, intercept: bool = False) -> None:
     """Raise unless a factor can be that of n observations, which bounds its size."""
     most = np.full(len(factor), LARGEST_ENTRY * math.sqrt(penalty))
-    most[-1] = LARGEST_NUMBER
+    most[-1] = 2 * LARGEST_NUMBER  # as a difference from the first
+    if intercept:
+        most[0] = 1.0
     # A projected arm may have entries as large as the arm is long.
     if not (np.abs(factor) <= 1.001 * math.sqrt(n * len(factor)) * most).all():
         raise ValueError(f"its estimate is not one of {n} observations")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits.arms import DecisionSet
-from projbandits.decisions.choosing import chosen, state_at
+from projbandits.decisions.choosing import Mate, chosen, state_at
 from projbandits.decisions.decision import Decision, Grounds
 from projbandits.decisions.offers import Offer
 from projbandits.ledger.describing import set_of, strategy_of
@@ -110,7 +110,7 @@ class Reader:
         arms = self.offer(event)
         if isinstance(arms, Offer) and event.taken:
             arms = arms.without(event.taken)[0]
-        state = state_at(known, arms, event.step, event.time)
+        state = state_at(known, arms, event.step, event.time, self.mates(held))
         return Grounds(known.strategy, state, arms, event.taken, known.columns)
 
     def again(self, held: Held) -> Choice:
@@ -128,7 +128,37 @@ class Reader:
             )
         streams = Streams(known.seed)
         at = event.session, event.draw, event.step, event.time
-        return chosen(known, arms, event.taken, streams, *at)[0]
+        return chosen(known, arms, event.taken, streams, *at, self.mates(held))[0]
+
+    def mates(self, held: Held) -> list[Mate]:
+        """Return the decisions of its batch that a decision counted as open, in order."""
+        event, found = held.decision, list[Mate]()
+        if not event.counted:
+            return found
+        first = event.draw - event.counted
+        if self._ledger.base <= event.known:
+            for entries in self._ledger.read(event.known, held.position - 1):
+                for entry in entries:
+                    other = entry.event
+                    if isinstance(other, Decided) and other.session == event.session:
+                        assert entry.arm is not None
+                        if first <= other.draw < event.draw:
+                            found.append((entry.arm, other.label))
+        else:
+            for some in self._ledger.decisions(event.known):
+                found += [
+                    (each.arm, each.decision.label)
+                    for each in some
+                    if each.position < held.position
+                    and each.decision.session == event.session
+                    and first <= each.decision.draw < event.draw
+                ]
+        if len(found) != event.counted:
+            raise ValueError(
+                f"decision {event.id!r} cannot be made again: of {event.counted} decisions that it "
+                f"counted, {len(found)} are kept"
+            )
+        return found
 
     def strategies(self) -> list[LinearStrategy]:
         """Return all strategies that decided."""

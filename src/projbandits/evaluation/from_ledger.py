@@ -15,6 +15,7 @@ from projbandits.deciding.accounted import Accounted
 from projbandits.decisions.probabilities import probabilities
 from projbandits.decisions.readings import Account, Reader
 from projbandits.evaluation.logged import Logged, Offered, lacking, no_outcomes, open_log, subspaces
+from projbandits.strategies.open import Learnt
 from projbandits.subspace import Subspace
 
 
@@ -90,4 +91,6 @@ def _offered(account: Account) -> Offered:
     if chances is None:
         raise lacking("probabilities", id)
     place = grounds.position(index)
-    return Offered(grounds.arms.vectors, chances, grounds.state.ridge.factor, place)
+    ridge = grounds.state.ridge
+    rows = ridge.open.rows.factor if isinstance(ridge.open, Learnt) else None
+    return Offered(grounds.arms.vectors, chances, ridge.logged, place, rows)

@@ -29,6 +29,7 @@ from projbandits.evaluation.lackoffit import (
     repeated,
     unknown,
 )
+from projbandits.evaluation.levels import OfFeatures, wanted_with_level
 from projbandits.evaluation.log import Log
 from projbandits.evaluation.log_schema import Schema, chunks_of
 from projbandits.evaluation.moments import MOMENT_ROOM, Moments, Setting, moments
@@ -70,6 +71,8 @@ class Judged:
         Where pieces are read.
     bounds : (float, float) or None
         Between which all outcomes lie, if that is known.
+    source : Log or None
+        The log as it was given; `log` has a column of ones in it, where outcomes have a level.
     """
 
     log: Log
@@ -82,6 +85,7 @@ class Judged:
     moments: Moments
     executor: Executor | None = None
     bounds: Bounds | None = None
+    source: Log | None = None
 
     @single_threaded_blas()
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
@@ -105,19 +109,21 @@ class Judged:
         if not same or np.abs(other.subspace.matrix - self.subspace.matrix).max() > 1e-9:
             raise ValueError("other must be judged on the same log, value and subspace")
         policies = [self.policy, other.policy]
-        log = self.log.with_columns([name for policy in policies for name in policy.columns])
+        names = [name for policy in policies for name in policy.columns]
+        log = self.log.with_columns(names)
         both = _sums(log, policies, self.look, self.setting, self.executor, None, True)
         return table(found(self, both, [0, 1, 2], level), self.look.rows, self._quick)
 
     @property
     def policy(self) -> Policy:
         """The policy, which has seen no row yet."""
-        return as_policy(self.given, self.log.names, self.subspace)
+        return _policy(self.given, self.source or self.log, self.subspace)
 
     @property
     def everything(self) -> bool:
         """Whether the whole return counts."""
-        return self.value == "return" or self.subspace.dim == self.subspace.ambient
+        # The level of outcomes, a feature of the log's linear model, is no projection reward.
+        return self.value == "return" or self.subspace.dim == self.log.d
 
     @cached_property
     def _quick(self) -> LackOfFit | None:
@@ -162,18 +168,21 @@ def judge(
                 "value='return'"
             )
     wanted = log.matched(subspace)
-    checked = as_policy(policy, log.names, wanted)
-    log = log.with_columns(checked.columns)
+    source, checked = log, _policy(policy, log, wanted)
+    log = log.with_level if log.intercept else log.with_columns(checked.columns)
     together = not checked.learns and not checked.columns
     seen = _look(log, together, executor, progress)
     if seen.rows == 0:
         raise ValueError("log must have at least one row, got none")
-    ends = bounded(bounds, value == "return" or wanted.dim == wanted.ambient)
+    ends = bounded(bounds, value == "return" or wanted.dim == log.d)
     check_bounds(ends, seen.least, seen.largest)
     factor, thetas = cross_fitted(seen.by_fold(log.arms), seen.rows)
     chances = fixed(seen) if log.arms is not None else None
+    P = wanted.matrix if value == "projection" else np.eye(log.d)
+    if source.intercept:
+        P = wanted_with_level(wanted, value)
     setting = Setting(
-        wanted.matrix if value == "projection" else np.eye(log.d),
+        P,
         thetas,
         least_squares(factor),
         None if chances is None else chances[None],
@@ -181,7 +190,13 @@ def judge(
         clip,
     )
     total = _sums(log, [checked], seen, setting, executor, progress)
-    return Judged(log, policy, value, wanted, seen, factor, setting, total, executor, ends)
+    return Judged(log, policy, value, wanted, seen, factor, setting, total, executor, ends, source)
+
+
+def _policy(policy: Any, log: Log, subspace: Subspace) -> Policy:
+    """Return what is judged on a log, which does not see a column of ones in it."""
+    found = as_policy(policy, log.names, subspace, log.intercept)
+    return OfFeatures(found) if log.intercept and not isinstance(found, OfFeatures) else found
 
 
 def least_squares(factor: Array) -> Array:

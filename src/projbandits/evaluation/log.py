@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from projbandits._cached import cached_property
 from projbandits._checks import Array, positive
 from projbandits.deciding.accounted import Accounted
 from projbandits.decisions.offers import match
 from projbandits.evaluation.fitting import Fit, fit
 from projbandits.evaluation.formats import VowpalRows, open_bandit
 from projbandits.evaluation.ledger_log import LedgerRows, ledger_rows
+from projbandits.evaluation.levels import LevelRows, with_ones
 from projbandits.evaluation.log_pieces import source
 from projbandits.evaluation.log_schema import Catalogue, Chunk, Schema, chunks_of
 from projbandits.evaluation.spreading import Progress
@@ -40,6 +42,9 @@ class Log:
         The vectors of the catalogue, or None if arms are not numbered throughout.
     subspace : Subspace, optional
         What counted when the decisions were made, if the log says it.
+    intercept : bool
+        Whether outcomes have a level, as those of a decider that learns one: linear models of
+        this log then have it too.
 
     Examples
     --------
@@ -62,6 +67,7 @@ class Log:
         names: tuple[str, ...],
         arms: Array | None = None,
         subspace: Subspace | None = None,
+        intercept: bool = False,
     ) -> None:
         self._rows = rows
         self._schema = schema
@@ -70,6 +76,8 @@ class Log:
         self.arms = arms
         """The vectors of the catalogue, or None if arms are not numbered throughout."""
         self.subspace = subspace
+        self.intercept = intercept
+        """Whether the outcomes have a level that the decider of this log learnt."""
 
     @classmethod
     def from_table(
@@ -185,7 +193,13 @@ class Log:
             raise TypeError(f"decider must be a Decider, got {decider!r}")
         known, rows = decider._now(), ledger_rows(decider)
         names = known.columns or _numbers(known.subspace.ambient)
-        return cls(rows, None, names, rows.arms, known.subspace)
+        return cls(rows, None, names, rows.arms, known.subspace, known.intercept)
+
+    @cached_property
+    def with_level(self) -> Log:
+        """The same log with a column of ones before the features, for its linear model."""
+        arms = None if self.arms is None else with_ones(self.arms)
+        return Log(LevelRows(self._rows), None, ("intercept", *self.names), arms)
 
     @property
     def _catalogue(self) -> Catalogue | None:
@@ -241,13 +255,16 @@ class Log:
         """
         wanted = self.matched(subspace)
         penalty = positive("penalty", penalty)
-        rows = self._rows
+        rows: Any = self._rows
         if isinstance(rows, LedgerRows):  # it takes time to make all probabilities again
             rows = rows.without_chances()
-        n, factor = fit(self._schema, rows.pieces(), self.d, executor, progress)
+        schema, d = self._schema, self.d
+        if self.intercept:
+            rows, schema, d = LevelRows(rows), None, d + 1
+        n, factor = fit(schema, rows.pieces(), d, executor, progress)
         if n == 0:
             raise ValueError("log must have at least one row, got none")
-        return Fit(Ridge(penalty, n, factor), wanted, self.names)
+        return Fit(Ridge(penalty, n, factor, intercept=self.intercept), wanted, self.names)
 
     def matched(self, subspace: Subspace | None) -> Subspace:
         """Return what counts in the order of the log's features; by default everything."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,12 +31,16 @@ LATER_DEFAULTS = {"known": -1, "told_at": -1, "ledger": "", "forgotten": 0.0}
 
 
 class Offered(NamedTuple):
-    """What was on offer at a decision, how likely, the belief's factor, and which was chosen."""
+    """What was on offer at a decision, how likely, the belief's factor, and which was chosen.
+
+    `open` is a factor of the decisions that were open, None if there were none.
+    """
 
     arms: Array
     chances: Array
     belief: Array
     position: int
+    open: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +69,9 @@ class Logged:
         """Yield what was offered and believed at each row whose outcome was told, in order."""
         for t in self.known:
             belief = np.asarray(self.columns["belief"][t], dtype=np.float64)
-            yield Offered(*self.offer(t), belief, int(self.columns["position"][t]))
+            found, position = self.columns["open"][t], int(self.columns["position"][t])
+            rows = None if found is None else np.asarray(found, dtype=np.float64)
+            yield Offered(*self.offer(t), belief, position, rows)
 
     @cached_property
     def known(self) -> list[int]:
@@ -127,11 +133,20 @@ class Logged:
     def belief(self, t: int, factor: Array, strategy: LinearStrategy) -> Ridge:
         """Return what the strategy would know at a row, where the log serves it."""
         d = self.X.shape[1]
-        rows = factor.reshape(d + 1, d + 1)
-        if strategy.learns_on == "projection" and self._whole:
-            rows = np.column_stack([rows[:, :d] @ self.subspace.matrix, rows[:, d]])
         n, forgotten = int(self.columns["observations"][t]), self.columns["forgotten"][t]
-        return Ridge(strategy.ridge, n, rows, float(forgotten))
+        ridge = Ridge.from_log(strategy.ridge, n, factor, float(forgotten), d)
+        if strategy.learns_on == "projection" and self._whole:
+            rows = ridge.factor.copy()
+            features = slice(int(ridge.intercept), -1)
+            rows[:, features] = rows[:, features] @ self.subspace.matrix
+            ridge = replace(ridge, factor=rows)
+        return ridge
+
+    @cached_property
+    def intercept(self) -> bool:
+        """Whether the log's decider learnt a level that all outcomes share."""
+        belief = next(self.offers()).belief
+        return bool(np.size(belief) == (self.X.shape[1] + 2) ** 2)
 
 
 def open_log(log: Any, subspace: Subspace | None) -> Logged:
@@ -164,6 +179,8 @@ def open_log(log: Any, subspace: Subspace | None) -> Logged:
     for name, default in LATER_DEFAULTS.items():
         given = log[name].to_list() if name in log.columns else [default] * len(order)
         columns[name] = [each if isinstance(each, type(default)) else default for each in given]
+    rows: list[Any] = log["open"].to_list() if "open" in log.columns else [None] * len(order)
+    columns["open"] = [None if np.ndim(each) == 0 else each for each in rows]
     columns = {name: [values[i] for i in order] for name, values in columns.items()}
     _check_rows(columns)
     about = getattr(log, "attrs", {}).get(ATTRIBUTE)

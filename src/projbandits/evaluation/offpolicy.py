@@ -51,7 +51,8 @@ class Replay:
     Parameters
     ----------
     features : ndarray of shape (n, d)
-        m_t: the mean of P_U x under the strategy.
+        m_t: the mean of P_U x under the strategy. Where the log's decider learns a level of all
+        outcomes, it is the first of the features here, 1 for every arm, and 0 in P_U x.
     weights : ndarray of shape (n,)
         h_t.
     model : ndarray of shape (n,)
@@ -61,7 +62,7 @@ class Replay:
     arms : ndarray of shape (n, d)
         x_t.
     rewards : ndarray of shape (n,)
-        r_t.
+        r_t; less their mean for the projection value where returns have a level.
     final : ndarray of shape (n,)
         <m_t, theta-hat> by the estimate from all outcomes of the log.
     variances : ndarray of shape (n, 2)
@@ -117,7 +118,8 @@ class Replay:
     @property
     def everything(self) -> bool:
         """Whether the whole return counts."""
-        return self.value == "return" or self.subspace.dim == self.subspace.ambient
+        # Where returns have a level, the first column of the features, it is no projection reward.
+        return self.value == "return" or self.subspace.dim == self.arms.shape[1]
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
         """Return the estimates of V with their intervals.

@@ -14,6 +14,7 @@ from projbandits.decisions.eligibility import check_suits
 from projbandits.decisions.offers import Offer, match
 from projbandits.decisions.probabilities import probabilities
 from projbandits.evaluation.log_schema import SUM, Chunk
+from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
 
@@ -144,10 +145,15 @@ class ByStrategy(Policy):
     learns = True
     drawn = True
 
-    def __init__(self, strategy: LinearStrategy, subspace: Subspace) -> None:
+    def __init__(
+        self, strategy: LinearStrategy, subspace: Subspace, intercept: bool = False
+    ) -> None:
         self.label = repr(strategy)
         self._strategy = check_suits(strategy)
         self._state = strategy.init(Offer(np.eye(subspace.ambient)), subspace)
+        if intercept:
+            prior = Ridge.prior(subspace.ambient, strategy.ridge, intercept=True)
+            self._state = self._state._replace(ridge=prior)
         self._last: Any = None
 
     def chances(self, chunk: Chunk) -> Chances:
@@ -218,14 +224,16 @@ def _listed(answer: Any) -> Any:
     return answer.tolist() if isinstance(answer, np.ndarray) else answer
 
 
-def as_policy(policy: Any, names: Sequence[str], subspace: Subspace) -> Policy:
-    """Return what is judged, or raise if it cannot be."""
+def as_policy(
+    policy: Any, names: Sequence[str], subspace: Subspace, intercept: bool = False
+) -> Policy:
+    """Return what is judged, or raise if it cannot be; with a level, a strategy learns it."""
     if isinstance(policy, Policy):
         return policy
     if isinstance(policy, Accounted):
         return ByDecider(policy, names)
     if isinstance(policy, LinearStrategy):
-        return ByStrategy(policy, subspace)
+        return ByStrategy(policy, subspace, intercept)
     if isinstance(policy, str):
         return ByColumn((policy,))
     if isinstance(policy, list | tuple) and policy and all(isinstance(c, str) for c in policy):

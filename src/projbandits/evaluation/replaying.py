@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from projbandits.decisions.offers import Offer
 from projbandits.evaluation.estimates import CLIP, bounded, check_bounds, turned
 from projbandits.evaluation.grouping import SCALED_PENALTY
 from projbandits.evaluation.judging import VALUES, judge
+from projbandits.evaluation.levels import wanted_with_level, with_ones
 from projbandits.evaluation.log import Log
 from projbandits.evaluation.logged import Logged, Offered, open_log
 from projbandits.evaluation.offpolicy import Replay
@@ -24,6 +26,7 @@ from projbandits.evaluation.policies import stated
 from projbandits.evaluation.spreading import Progress
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy, State
+from projbandits.strategies.open import Learnt, Rows
 from projbandits.subspace import Subspace
 
 
@@ -80,7 +83,7 @@ def replay(
     >>> U = pb.Subspace.coordinates(keep=[0], d=2)
     >>> decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.5), subspace=U, seed=0, log=True)
     >>> for _ in range(200):
-    ...     decision = decider.ask(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    ...     decision = decider.ask(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
     ...     decider.tell(decision.id, decision.arm @ [1.0, 3.0] + 0.1 * rng.normal())
     >>> estimates = pb.replay(decider.log(), pb.GENTRY()).estimates()
     >>> float(estimates.loc["linear weights, doubly robust", "value"].round(1))
@@ -119,30 +122,38 @@ def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) 
         )
     X, at, rewards = known.X, known.known, known.rewards
     wanted = known.subspace.matrix if value == "projection" else np.eye(X.shape[1])
+    shift = 0.0
+    if known.intercept:
+        wanted = wanted_with_level(known.subspace, value)
+        if value == "projection":  # which has no level: without it, weights of returns vary less
+            shift = float(rewards[at].mean())
     scale = _scale(known)
     rows: list[tuple[Array, ...]] = []
     arms, played = None, Played()
-    for state, offered, theta in _knowledge(known, strategy, scale):
+    for state, offered, theta in _knowledge(known, strategy, scale, shift):
         if arms is None or not arms.holds(offered.arms):  # the same arms have the same D_k
             arms = Offer(offered.arms)
             played.offer(offered.arms)
         chances = stated(strategy, state, arms)
         played.add(chances, offered.position)
-        m = wanted @ (chances @ offered.arms)
-        turn, outside = turned(m, offered.arms, offered.chances)
+        whole = _whole(known, offered.arms)
+        m = wanted @ (chances @ whole)
+        turn, outside = turned(m, whole, offered.chances)
         could = offered.chances > 0
         ratios = np.divide(chances, offered.chances, out=np.zeros_like(chances), where=could)
         rows.append((m, turn, outside, theta, ratios, chances @ could))
-    chosen, returns = X[at], rewards[at]
+    chosen, returns = _whole(known, X[at]), rewards[at] - shift
     means, turns, outside, thetas = (np.array([row[i] for row in rows]) for i in range(4))
-    last = Ridge.prior(X.shape[1], SCALED_PENALTY).update_many(chosen / scale, returns)
-    final = last.theta / scale
+    last = Ridge.prior(X.shape[1], SCALED_PENALTY, known.intercept)
+    last = last.update_many(X[at] / scale, returns)
+    final, noise = _theta(last, scale), 0.0 if last.equal else last.noise
     variances, ratio_variances, own = [], [], []
     for offered, row in zip(known.offers(), rows, strict=True):
         wrong = final, final - row[3]
-        h = offered.arms @ row[1]
-        variances.append([_variance(offered, h, theta, last.noise) for theta in wrong])
-        ratio_variances.append([_variance(offered, row[4], theta, last.noise) for theta in wrong])
+        arms_then, p = _whole(known, offered.arms), offered.chances
+        h = arms_then @ row[1]
+        variances.append([_variance(arms_then, p, h, theta, noise) for theta in wrong])
+        ratio_variances.append([_variance(arms_then, p, row[4], theta, noise) for theta in wrong])
         own.append(row[4][offered.position])
     return Replay(
         features=means,
@@ -194,7 +205,7 @@ class Played:
 
 
 def _knowledge(
-    log: Logged, strategy: LinearStrategy, scale: Array
+    log: Logged, strategy: LinearStrategy, scale: Array, shift: float
 ) -> Iterator[tuple[State, Offered, Array]]:
     """Yield what the strategy knows at each row whose outcome was told, the offer and theta-hat_t.
 
@@ -203,13 +214,18 @@ def _knowledge(
     """
     columns, X, rewards = log.columns, log.X, log.rewards
     state = strategy.init(Offer(np.eye(X.shape[1])), log.subspace)
-    model, serves = Ridge.prior(X.shape[1], SCALED_PENALTY), log.serves(strategy)
+    d = X.shape[1]
+    begun = Ridge.prior(d, SCALED_PENALTY, log.intercept)
+    model, serves = begun, log.serves(strategy)
+    if log.intercept:
+        prior = Ridge.prior(d, strategy.ridge, intercept=True)
+        state = state._replace(ridge=prior)
+    fresh = state
     order, heard = log.told
     done = 0
     for t, offered in zip(log.known, log.offers(), strict=True):
         if heard[t] < done:  # a process that knew less than another before it
-            state = strategy.init(Offer(np.eye(X.shape[1])), log.subspace)
-            model, done = Ridge.prior(X.shape[1], SCALED_PENALTY), 0
+            state, model, done = fresh, begun, 0
         for i in order[done : heard[t]]:
             model = model.update(X[i] / scale, rewards[i])
             if not serves:
@@ -230,8 +246,11 @@ def _knowledge(
                 "over what was believed: replay a strategy that learns on the same, or a table "
                 "with its attrs"
             )
-        state = state._replace(step=int(columns["step"][t]))
-        yield state, offered, model.theta / scale
+        now = state._replace(step=int(columns["step"][t]))
+        if offered.open is not None:
+            rows = Learnt(Rows(offered.open.reshape(-1, d + 1)), partial(strategy.learnt, now))
+            now = now._replace(ridge=now.ridge.counting(rows))
+        yield now, offered, _theta(model, scale, shift)
 
 
 def _scale(log: Logged) -> Array:
@@ -244,9 +263,20 @@ def _scale(log: Logged) -> Array:
     return np.where(sizes > 0, sizes, 1.0)
 
 
-def _variance(offered: Offered, h: Array, theta: Array, noise: float) -> float:
+def _whole(log: Logged, arms: Array) -> Array:
+    """Return arms with a column of ones before them, if the log's returns have a level."""
+    return with_ones(arms) if log.intercept else arms
+
+
+def _theta(ridge: Ridge, scale: Array, shift: float = 0.0) -> Array:
+    """Return theta-hat of features that were divided by `scale`, behind the level if any."""
+    theta = ridge.theta / scale
+    level = ridge.level - shift if ridge.weight > 0.0 else 0.0
+    return np.append(level, theta) if ridge.intercept else theta
+
+
+def _variance(arms: Array, p: Array, h: Array, theta: Array, noise: float) -> float:
     """Return the variance of h r over the choice of the arm and the noise, where r = <x, theta>."""
-    arms, p = offered.arms, offered.chances
     means = h * (arms @ theta)
     return float(p @ means**2 - (p @ means) ** 2 + noise**2 * (p @ h**2))
 

@@ -164,6 +164,7 @@ class Preparation:
         self.rows = list[columns.Row]()
         self.entries = list[Entry]()
         self.new: dict[int, Array] = {}
+        self.drawn = set[tuple[int, int]]()
 
     def written(self, works: Iterable[Sequence[Event]]) -> Written:
         """Return what is added of the events of each caller."""
@@ -178,26 +179,31 @@ class Preparation:
             except (ValueError, KeyError, TypeError, Behind, Exists) as error:
                 # Only this caller's: the others do not notice.
                 if before is not None:
-                    self.head, size, self.held, self.keyed, self.new = before
+                    self.head, size, self.held, self.keyed, self.new, self.drawn = before
                     del self.rows[size:], self.entries[size:]
                 outcomes.append(error)
         return Written(self.head, self.rows, self.entries, outcomes, self.held)
 
     def _state(self) -> tuple[Any, ...]:
-        return self.head, len(self.rows), dict(self.held), dict(self.keyed), dict(self.new)
+        kept = dict(self.held), dict(self.keyed), dict(self.new), set(self.drawn)
+        return self.head, len(self.rows), *kept
 
     def _add(self, event: Event) -> None:
-        about = arm = first = label = held = None
+        about = arm = first = label = held = decided = None
         last, digest, size = self.head
         if isinstance(event, ABOUT_DECISIONS):
             held = self.held.get(event.id)
             if not admits(event, held):
                 return
             if isinstance(event, Decided):
-                held = Held(last + 1, event, self._arm(event))
+                mates = {(event.session, event.draw - i) for i in range(1, event.counted + 1)}
+                if not mates <= self.drawn:
+                    raise Behind  # another of its batch was refused: decide again without it
+                arm, label = self._arm(event), event.label
+                held = Held(last + 1, event, arm)
             elif held is not None:
                 about, arm, first = self.reader.start + held.position, held.arm, held.place
-                label = held.decision.label
+                label, decided = held.decision.label, held.position
                 held = settled(held, last + 1, event)
         elif isinstance(event, KEYED):
             found = self.keyed.get((EVENT_KINDS[type(event)], event.key))
@@ -215,13 +221,15 @@ class Preparation:
         # Nothing is changed before this: it may be refused until here.
         if isinstance(event, ABOUT_DECISIONS) and held is not None:
             self.held[event.id] = held
+            if isinstance(event, Decided):
+                self.drawn.add((event.session, event.draw))
         elif isinstance(event, KEYED):
             self.keyed[EVENT_KINDS[type(event)], event.key] = event
         elif isinstance(event, Offered):
             self.new |= dict(enumerate(event.vectors, size))
             size += len(event.vectors)
         self.rows.append(row)
-        self.entries.append(Entry(last + 1, event, arm, first, label))
+        self.entries.append(Entry(last + 1, event, arm, first, label, decided))
         self.head = Head(last + 1, digest, size)
 
     def _arm(self, event: Decided) -> Array:

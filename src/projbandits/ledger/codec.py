@@ -56,8 +56,8 @@ KEY_FIELDS = {
 }
 """The field by which an event is found."""
 
-DECISION_HEAD = struct.Struct("<dQQqQiddd")
-"""time, step, known, session, draw, index, propensity, estimate and standard error."""
+DECISION_HEAD = struct.Struct("<dQQqQidddI")
+"""time, step, known, session, draw, index, propensity, estimate, standard error and counted."""
 DECISION_PARTS = struct.Struct("<BIHIHII")
 """How rows are written and how many, places taken, features, and the lengths of three texts."""
 TELLING = struct.Struct("<dd")
@@ -135,6 +135,7 @@ def _decided(event: Any) -> bytes:
                 event.propensity,
                 event.estimate,
                 event.standard_error,
+                event.counted,
             ),
             DECISION_PARTS.pack(
                 written,
@@ -169,7 +170,8 @@ def _rows_written(rows: Rows | None) -> tuple[int, int, bytes]:
 
 
 def _read_decided(kind: type, id: str | None, body: bytes) -> Decided:
-    time, step, known, session, draw, index, p, estimate, error = DECISION_HEAD.unpack_from(body)
+    *head, p, estimate, error, counted = DECISION_HEAD.unpack_from(body)
+    time, step, known, session, draw, index = head
     written, count, taken, d, *lengths = DECISION_PARTS.unpack_from(body, DECISION_HEAD.size)
     at = DECISION_HEAD.size + DECISION_PARTS.size
     rows: Rows | None = None
@@ -198,7 +200,7 @@ def _read_decided(kind: type, id: str | None, body: bytes) -> Decided:
     return Decided(
         str(id), time, step, known, session, draw, None if index < 0 else index, p, estimate,
         error,
-        rows, places, arm, arms, label, meta, context,
+        rows, places, arm, arms, label, meta, context, counted,
     )  # fmt: skip
 
 

@@ -90,6 +90,7 @@ def encode(
             _text("meta", event.meta),
             None,
             None if context is None else context.encode(),
+            int(event.counted) or None,
         ]
     row: Row = [None] * len(CONTENT)
     row[0], row[AT_KIND] = place, kind
@@ -138,7 +139,7 @@ def decode(content: Sequence[Any], id: str | None = None, rows: Rows | None = No
     # In the order of CONTENT; by name would take most of the time of reading a long ledger.
     (
         _, time, _, reward, step, known, session, draw, propensity, estimate, error, _, chosen,
-        kind, name, _, taken, arm, arms, label, meta, why, body,
+        kind, name, _, taken, arm, arms, label, meta, why, body, counted,
     ) = content  # fmt: skip
     if kind == TOLD:
         return Told(id or "", time, reward, why)
@@ -161,6 +162,7 @@ def decode(content: Sequence[Any], id: str | None = None, rows: Rows | None = No
             label,
             meta,
             None if body is None else bytes(body).decode(),
+            counted or 0,
         )
     if kind == AMENDED:
         return Amended(id or "", time, reward)

@@ -36,11 +36,14 @@ from projbandits.ledger.protocol import Damaged, Entry, Ledger, Snapshot
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy, State
 from projbandits.strategies.items import Items
+from projbandits.strategies.open import OpenDecisions
 from projbandits.subspace import Subspace
 
 CHANGING = (Amended, Withdrawn, Changed)
 DECISIONS, SECONDS = "decisions", "seconds"
-ITEM_FIELDS = ("ridge", "penalty", "ratio", "noise", "n", "fade")
+ITEM_FIELDS = (
+    "ridge", "penalty", "ratio", "noise", "n", "fade", "intercept", "first", "equal",
+)  # fmt: skip
 Given = Iterable[LinearStrategy]
 InForce = Mapping[str, float | None]
 AS_TOLD: InForce = {}
@@ -65,12 +68,16 @@ class Known(NamedTuple):
         The names of the features.
     state : State
         What the strategy knows.
+    open : OpenDecisions
+        The decisions whose outcome is open.
     features : Features or None
         How raw columns become features.
     half_life : tuple of float and str
         See `Opened`.
     clock : float
         The latest time of an event, where outcomes lose weight with time.
+    intercept : bool
+        Whether returns have a level that is learnt.
     """
 
     position: int
@@ -80,9 +87,11 @@ class Known(NamedTuple):
     subspace: Subspace
     columns: tuple[str, ...] | None
     state: State
+    open: OpenDecisions
     features: Features | None = None
     half_life: tuple[Any, ...] = ()
     clock: float = 0.0
+    intercept: bool = False
 
 
 def opened(event: Opened, given: Given = ()) -> Known:
@@ -96,10 +105,12 @@ def opened(event: Opened, given: Given = ()) -> Known:
         strategy,
         subspace,
         event.columns,
-        _initial(strategy, subspace),
+        _initial(strategy, subspace, event.intercept),
+        OpenDecisions(subspace.ambient),
         features=None if event.features is None else Features.from_json(event.features),
         half_life=event.half_life,
         clock=event.time,
+        intercept=event.intercept,
     )
 
 
@@ -153,10 +164,15 @@ def _forward(ledger: Ledger, known: Known, upto: int) -> Known | None:
     """Return what is known after some more events, None if one of them changes what was before."""
     for chunk in ledger.read(known.position, upto):
         for entry in chunk:
-            if type(entry[1]) in CHANGING:
+            if type(entry[1]) in CHANGING and not _is_settled_here(entry):
                 return None
             known = fold(known, entry)
     return known
+
+
+def _is_settled_here(entry: Entry) -> bool:
+    """Tell whether an event is about a decision of which nothing was learnt before."""
+    return isinstance(entry.event, Amended | Withdrawn) and entry.place is None
 
 
 def fold(
@@ -181,19 +197,26 @@ def fold(
     learner : Known, optional
         Whose strategy and subspace are to be learnt by, whatever `Changed` says.
     """
-    position, event, arm, place, label = entry
+    position, event, arm, place, label, decided = entry
     if known.half_life:
         known = _later(known, getattr(event, "time", known.clock))
-    state = known.state
+    state, open_ = known.state, known.open
     if isinstance(event, Decided):
+        assert arm is not None
+        open_ = open_.add(position, arm.copy(), label)
         state = State(state.step + 1, *state[1:])
         if known.half_life and known.half_life[1] == DECISIONS:
             state = faded(state, 0.5 ** (1.0 / known.half_life[0]))
     elif isinstance(event, Told) or (isinstance(event, Amended) and place is None):
+        assert decided is not None
+        open_ = open_.without(decided)
         reward = in_force.get(event.id, event.reward)
         if reward is not None:
             assert arm is not None
             state = _told(known.strategy, state, arm, label, reward)
+    elif isinstance(event, Withdrawn):
+        assert decided is not None
+        open_ = open_.without(decided)
     elif isinstance(event, Learnt):
         state = _learnt(known, event.X, event.rewards, event.labels)
     elif isinstance(event, Decayed):
@@ -204,7 +227,7 @@ def fold(
         known = changed(known, event, given, learner)
         state = known.state
     # As a tuple, since every event comes this way: _replace takes four times as long.
-    return tuple.__new__(Known, (position, *known[1:6], state, *known[7:]))
+    return tuple.__new__(Known, (position, *known[1:6], state, open_, *known[8:]))
 
 
 def changed(known: Known, event: Changed, given: Given, learner: Known | None = None) -> Known:
@@ -224,7 +247,8 @@ def changed(known: Known, event: Changed, given: Given, learner: Known | None = 
         return known._replace(columns=columns)
     before = known.state
     ridge = replace(before.ridge, penalty=strategy.ridge)
-    state = _initial(strategy, subspace)._replace(step=before.step, ridge=ridge)
+    state = _initial(strategy, subspace, known.intercept)
+    state = state._replace(step=before.step, ridge=ridge)
     if _models(strategy) and _models(strategy) == _models(known.strategy):
         state = state._replace(effects=before.effects)
     return known._replace(strategy=strategy, subspace=subspace, columns=columns, state=state)
@@ -274,8 +298,13 @@ def snapshot(known: Known) -> Snapshot:
         "half_life": known.half_life,
         "clock": known.clock,
         "forgotten": ridge.forgotten,
+        "intercept": known.intercept,
+        "first": ridge.first,
+        "equal": ridge.equal,
+        "open": [position for position, _ in known.open.rows],
+        "open_labels": known.open.listed[1],
     }
-    parts = [basis, ridge.factor]
+    parts = [basis, ridge.factor, known.open.listed[0]]
     items: Items | None = known.state.effects
     if items is not None:
         fields["items"] = {
@@ -315,15 +344,25 @@ def restored(kept: Snapshot, given: Given = ()) -> Known | None:
     names, columns = fields["names"], fields["columns"]
     subspace = Subspace(basis, None if names is None else tuple(names))
     strategy = strategy_of(fields["strategy"], fields["label"], given)
-    at = basis.size + (d + 1) ** 2
-    factor = flat[basis.size : at].reshape(d + 1, d + 1)
-    ridge = Ridge(strategy.ridge, fields["n"], factor, fields.get("forgotten", 0.0))
-    state = _initial(strategy, subspace)._replace(step=fields["step"], ridge=ridge)
+    intercept = fields["intercept"]
+    size = d + 1 + intercept
+    at = basis.size + size**2
+    factor = flat[basis.size : at].reshape(size, size)
+    told = fields["forgotten"], intercept, fields["first"], fields["equal"]
+    ridge = Ridge(strategy.ridge, fields["n"], factor, *told)
+    state = _initial(strategy, subspace, intercept)._replace(step=fields["step"], ridge=ridge)
+    end = at + d * len(fields["open"])
+    rows = flat[at:end].reshape(-1, d)
+    open_, before = OpenDecisions(d), 0
+    for position, x, label in zip(fields["open"], rows, fields["open_labels"], strict=True):
+        if type(position) is not int or not before < position <= kept.position:
+            raise ValueError(f"a snapshot has an open decision at {position!r} after {before}")
+        open_, before = open_.add(position, x.copy(), label), position
     if (strategy.arm_effects is not None) != ("items" in fields):
         return None
     if "items" in fields:
-        state = state._replace(effects=_items(fields["items"], d, flat[at:]))
-    features = fields.get("features")
+        state = state._replace(effects=_items(fields["items"], size, flat[end:]))
+    features = fields["features"]
     return Known(
         kept.position,
         fields["key"],
@@ -332,18 +371,19 @@ def restored(kept: Snapshot, given: Given = ()) -> Known | None:
         subspace,
         None if columns is None else tuple(columns),
         state,
+        open_,
         None if features is None else Features.from_dict(features),
-        tuple(fields.get("half_life", ())),
-        fields.get("clock", 0.0),
+        tuple(fields["half_life"]),
+        fields["clock"],
+        intercept,
     )
 
 
-def _items(fields: Any, d: int, flat: Array) -> Items:
-    """Return what a snapshot says of items."""
-    size = (d + 1) ** 2
+def _items(fields: Any, size: int, flat: Array) -> Items:
+    """Return what a snapshot says of items, with factors of this size."""
     heads = 2 if fields["joined"] else 1
-    square = [flat[i * size : (i + 1) * size].reshape(d + 1, d + 1) for i in range(heads)]
-    table = flat[heads * size :].reshape(-1, d + 2)
+    square = flat[: heads * size**2].reshape(heads, size, size)
+    table = flat[heads * size**2 :].reshape(-1, size + 1 - fields["intercept"])
     if len(table) != len(fields["labels"]):
         raise ValueError(f"a snapshot has {len(table)} items for {len(fields['labels'])} names")
     scalars = {name: fields[name] for name in ITEM_FIELDS}
@@ -387,11 +427,14 @@ def _told(
     return plain._replace(step=state.step, effects=items)
 
 
-def _initial(strategy: LinearStrategy, subspace: Subspace) -> State:
-    state = strategy.init(FiniteArms(np.eye(subspace.ambient)), subspace)
+def _initial(strategy: LinearStrategy, subspace: Subspace, intercept: bool) -> State:
+    d = subspace.ambient
+    state = strategy.init(FiniteArms(np.eye(d)), subspace)
+    if intercept:
+        state = state._replace(ridge=Ridge.prior(d, strategy.ridge, intercept=True))
     if state.effects is None:
         return state
-    effects = Items.prior(subspace.ambient, strategy.ridge, *strategy.known_scales)
+    effects = Items.prior(d, strategy.ridge, *strategy.known_scales, intercept)
     return state._replace(effects=effects)
 
 
@@ -403,7 +446,7 @@ def _beginning(ledger: Ledger, given: Given, learner: Known | None) -> Known:
     known = opened(entry.event, given)
     if learner is None:
         return known
-    state = _initial(learner.strategy, learner.subspace)
+    state = _initial(learner.strategy, learner.subspace, known.intercept)
     return known._replace(strategy=learner.strategy, subspace=learner.subspace, state=state)
 
 

@@ -44,6 +44,8 @@ class Opened:
     half_life : tuple of float and str
         After how much, in "decisions" or "seconds", an outcome has half of its weight; empty where
         nothing is forgotten.
+    intercept : bool
+        Whether returns have a level that is learnt.
     """
 
     key: str
@@ -56,6 +58,7 @@ class Opened:
     columns: tuple[str, ...] | None
     features: str | None = None
     half_life: tuple[Any, ...] = ()
+    intercept: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,6 +161,9 @@ class Decided:
         What the caller noted, as JSON.
     context : str or None
         The columns that came with the call, as JSON.
+    counted : int
+        How many decisions of its batch, made just before by what was known then, it counted as
+        open: those of the draws before its own. They stand before it in the ledger.
     """
 
     id: str
@@ -177,6 +183,7 @@ class Decided:
     label: str | None = None
     meta: str | None = None
     context: str | None = None
+    counted: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -108,16 +108,19 @@ class MemoryLedger:
                     held = fresh.get(event.id) or index.about(event.id)
                     if held is not None:
                         raise _exists(held)
+                    arm = index.arm(event, events)
                     if many:
-                        fresh[event.id] = Held(at, event, index.arm(event, events))
-                    entries.append(Entry(at, event))
+                        fresh[event.id] = Held(at, event, arm)
+                    entries.append(Entry(at, event, arm, None, event.label))
                 elif isinstance(event, OUTCOMES):
                     held = fresh.get(event.id) or index.about(event.id)
                     if not admits(event, held):
                         continue
                     assert held is not None
                     self._check_kept(event, held)
-                    entries.append(Entry(at, event, held.arm, held.place, held.decision.label))
+                    entries.append(
+                        Entry(at, event, held.arm, held.place, held.decision.label, held.position)
+                    )
                     if many:
                         fresh[event.id] = settled(held, at, event)
                 elif self._is_new(event, rows):
@@ -177,12 +180,14 @@ class MemoryLedger:
         if isinstance(stored, Entry):
             return stored
         if isinstance(stored, tuple):
-            return Entry(position, decode(Record(EVENT_KINDS[Decided], *stored)))
+            event = decode(Record(EVENT_KINDS[Decided], *stored))
+            assert isinstance(event, Decided)
+            return Entry(position, event, self._index.arm(event), None, event.label)
         if not isinstance(stored, OUTCOMES):
             return Entry(position, stored)
-        arm, place, label = self._index.outcome_arm(stored.id)
+        arm, place, label, decided = self._index.outcome_arm(stored.id)
         place = place if place is None or place < position else None
-        return Entry(position, stored, arm, place, label)
+        return Entry(position, stored, arm, place, label, decided)
 
     def read(
         self, after: int = 0, upto: int | None = None, chunk: int = EVENTS_AT_ONCE

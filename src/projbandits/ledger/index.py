@@ -118,13 +118,14 @@ class Index:
         x = self.catalogue.vectors[row]
         return x
 
-    def outcome_arm(self, id: str) -> tuple[Array, int | None, str | None]:
-        """Return the arm of a decision that is kept, where its outcome is learnt, and its label."""
+    def outcome_arm(self, id: str) -> tuple[Array, int | None, str | None, int]:
+        """Return the arm of a decision that is kept, where it is learnt, its label and position."""
         fate = self.fates[id]
         if fate.row < 0 or self.catalogue is None:
             decision = self.decided(fate.position)
-            return self.arm(decision), fate.place, decision.label
-        return self.catalogue.vectors[fate.row], fate.place, self.catalogue.label(fate.row)
+            return self.arm(decision), fate.place, decision.label, fate.position
+        label = self.catalogue.label(fate.row)
+        return self.catalogue.vectors[fate.row], fate.place, label, fate.position
 
     def add(self, position: int, event: Event) -> None:
         """Take one more event into account."""

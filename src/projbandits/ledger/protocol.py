@@ -39,11 +39,13 @@ class Entry(NamedTuple):
     event : Event
         What happened.
     arm : ndarray or None
-        The features of the arm, where the event is an outcome.
+        The features of the arm, where the event is a decision or an outcome.
     place : int or None
         Where the event is an outcome, the position of the first report before it, if there is one.
     label : str or None
-        What the arm is called.
+        What that arm is called.
+    decided : int or None
+        Where the event is an outcome, the position of its decision.
     """
 
     position: int
@@ -51,6 +53,7 @@ class Entry(NamedTuple):
     arm: Array | None = None
     place: int | None = None
     label: str | None = None
+    decided: int | None = None
 
 
 class Held(NamedTuple):

@@ -29,6 +29,7 @@ FEW = 256
 
 SIZE = len(CONTENT)
 ABOUT, KIND, OFFER = (CONTENT.index(name) for name in ("about", "kind", "offer"))
+CHOSEN = [CONTENT.index(name) for name in ("offer", "chosen", "arm")]
 _before, _asked, _later = (events.alias(name) for name in ("before", "asked", "later"))
 # As the driver returns them: what a damaged file holds in their place must reach the digest.
 _content = [sa.type_coerce(events.c[name], sa.types.NullType()).label(name) for name in CONTENT]
@@ -143,14 +144,17 @@ class Reader:
         for i, (row, content) in enumerate(zip(rows, contents, strict=True)):
             position = content[0] - self.start
             about, whose, arm = content[ABOUT], row[SIZE + 1], None
+            decided, label = None, row[SIZE + 5]
             if about is not None:
                 if whose is None:
                     raise self._gap(about - self.start)
-                arm = self._arm(*row[SIZE + 2 : SIZE + 5])
+                arm, decided = self._arm(*row[SIZE + 2 : SIZE + 5]), about - self.start
             event = columns.decode(content, whose, offers.get(i))
+            if isinstance(event, Decided):
+                arm, label = self._arm(*(content[at] for at in CHOSEN)), event.label
             told = places.get(about, position)
             first_told = told if told < position else None
-            entries.append(Entry(position, event, arm, first_told, row[SIZE + 5]))
+            entries.append(Entry(position, event, arm, first_told, label, decided))
         return entries
 
     def held(self, ids: Collection[str]) -> dict[str, Held]:

@@ -20,7 +20,7 @@ from projbandits.ledger.happened import Offered
 MOST_EVENTS = 2**40
 """How many events a ledger may have."""
 
-VERSION = 1
+VERSION = 2
 """The version of the layout below."""
 
 MIGRATIONS: dict[int, Callable[[sa.Connection], None]] = {}
@@ -72,6 +72,7 @@ events = sa.Table(
     sa.Column("meta", sa.Text),  # JSON
     sa.Column("why", sa.Text),
     sa.Column("body", sa.LargeBinary),  # what else happened, by the codec
+    sa.Column("counted", sa.Integer),  # how many decisions of its batch one counted as open
 )
 
 is_offered = events.c.kind == sa.literal_column(str(EVENT_KINDS[Offered]))
@@ -157,6 +158,12 @@ def prepare(database: Database) -> None:
         raise WrongVersion(
             f"{database.shown} has layout {found}, and this version of projbandits knows layouts "
             f"up to {VERSION}: install the projbandits that wrote it, or a newer one"
+        )
+    if found is not None and not {*range(found, VERSION)} <= {*MIGRATIONS}:
+        raise WrongVersion(
+            f"{database.shown} has layout {found}, and this version of projbandits reads layout "
+            f"{VERSION} alone, as what was decided before cannot be decided again by its rules: "
+            "install the projbandits that wrote it, or name another place"
         )
     if found is not None and found < VERSION:
         raise WrongVersion(

@@ -52,6 +52,7 @@ class Make(Body):
     half_life: float | str | None = Field(
         None, description="after how many decisions, or how much time ('60d'), outcomes fade"
     )
+    intercept: bool = Field(True, description="whether a level that all outcomes share is learnt")
     seed: int | None = Field(None, ge=0, description="where randomness comes from; fresh if null")
     expire: Expiry | None = Field(None, description="when decisions without an outcome are settled")
 

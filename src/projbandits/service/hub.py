@@ -227,6 +227,7 @@ class Hub:
                 subspace=subspace,
                 features=features,
                 half_life=wanted.half_life,
+                intercept=wanted.intercept,
                 seed=wanted.seed,
                 store=self.url,
                 name=name,
@@ -328,7 +329,7 @@ def declaration(said: Mapping[str, Any]) -> Make:
 
 def _check_same(name: str, before: Make, wanted: Make, but: str | None = None) -> None:
     """Raise, naming the field, if a decider was declared otherwise before; one may differ."""
-    for field in ("columns", "protected", "strategy", "features", "half_life"):
+    for field in ("columns", "protected", "strategy", "features", "half_life", "intercept"):
         if field == but:
             continue
         was, now = getattr(before, field), getattr(wanted, field)

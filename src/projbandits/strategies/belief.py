@@ -22,13 +22,17 @@ class Moments:
     <seen_j, theta> + own_j plus noise. theta has the covariance below; the own_j are independent of
     it and of each other.
 
+    Where returns have a level that is learnt, it is the first coordinate, as it deviates from its
+    mean given theta: that has the variance sigma^2 / mass, and depends on nothing else. A return
+    then has 1 there, and the rest of `seen` is x less the mean of the features so far.
+
     Parameters
     ----------
     mean : ndarray of shape (K,)
         The mean of the wanted reward of each arm.
-    target, seen : ndarray of shape (K, d)
+    target, seen : ndarray of shape (K, d), or (K, 1 + d) with a level
         How theta enters the wanted reward and the return.
-    covariance : ndarray of shape (d, d)
+    covariance : ndarray of shape (d, d) or (1 + d, 1 + d)
         The covariance of theta, sigma^2 V^-1.
     own : ndarray of shape (K,)
         The variance of own_j, the arm's effect beyond its features; zero without arm effects.
@@ -82,21 +86,33 @@ class Belief(Protocol):
 
 @dataclass(frozen=True)
 class Optimism:
-    """The optimistic score <aim, x> + radius |x|_{V^-1}, a convex function of the arm."""
+    """The optimistic score <aim, x> + radius w(x), a convex function of the arm.
+
+    w is the width of the mean return, |x|_{V^-1} without an intercept. While there is nothing to
+    tell the level, every arm is as wide as another, and the mean alone decides.
+    """
 
     aim: Array
     radius: float
     ridge: Ridge
 
+    @property
+    def _radius(self) -> float:
+        return self.radius if self.ridge.mass else 0.0
+
+    def _widths(self, X: Array) -> Array:
+        return self.ridge.return_width(X) if self.ridge.mass else np.ones(len(X))
+
     def value(self, X: Array) -> Array:
         """Return the score of each row of X."""
         scores: Array = np.einsum("ij,j->i", X, self.aim)
-        return scores + self.radius * self.ridge.width(X)
+        return scores + self._radius * self._widths(X)
 
     def gradient(self, X: Array) -> Array:
         """Return, for each row of X, the parameter in the ellipsoid that favours it most."""
-        widths = self.ridge.width(X)[:, None]
-        reach = (X @ self.ridge.inverse) * (self.radius / np.where(widths > 0, widths, 1.0))
+        widths = self._widths(X)[:, None]
+        away = X - self.ridge.centre
+        reach = (away @ self.ridge.inverse) * (self._radius / np.where(widths > 0, widths, 1.0))
         return self.aim + reach
 
     def directions(self) -> Array:
@@ -153,15 +169,48 @@ class LinearBelief:
 
     def moments(self, X: Array) -> Moments:
         """Return the moments of the arms in the rows of X."""
+        target, seen, covariance = with_level(
+            self.ridge, self.noise, wanted_rows(X, self.wanted), X, np.zeros(len(X))
+        )
         # einsum sums every row in the same order, so equal arms have equal means and tie.
         return Moments(
             mean=np.einsum("ij,j->i", X, self.aim),
-            target=wanted_rows(X, self.wanted),
-            seen=X,
-            covariance=self.noise**2 * self.ridge.inverse,
+            target=target,
+            seen=seen,
+            covariance=covariance,
             own=np.zeros(len(X)),
             noise=self.noise,
         )
+
+
+def with_level(
+    ridge: Ridge, noise: float, target: Array, seen: Array, shrink: Array
+) -> tuple[Array, Array, Array]:
+    """Return `Moments.target`, `seen` and `covariance`, with a level if returns have one.
+
+    Parameters
+    ----------
+    ridge : Ridge
+        What is known of theta and of the level.
+    noise : float
+        sigma.
+    target, seen : ndarray of shape (K, d)
+        How theta enters the wanted reward and the return.
+    shrink : ndarray of shape (K,)
+        How much of the level is explained away by what is known of each arm's own effect.
+    """
+    covariance = noise**2 * ridge.inverse
+    if not ridge.intercept:
+        return target, seen, covariance
+    mass = ridge.mass
+    # Given theta, the level is its mean less <centre, theta>, and an error of its own.
+    left = 1.0 - shrink
+    target = np.column_stack([-shrink, target + np.multiply.outer(shrink, ridge.centre)])
+    seen = np.column_stack([left, seen - np.multiply.outer(left, ridge.centre)])
+    whole = np.zeros((1 + ridge.d, 1 + ridge.d))
+    whole[1:, 1:] = covariance
+    whole[0, 0] = noise**2 / (mass or 1.0)
+    return target, seen if mass else np.zeros_like(seen), whole
 
 
 def wanted_rows(X: Array, wanted: Array | None) -> Array:

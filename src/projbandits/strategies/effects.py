@@ -268,7 +268,7 @@ class EffectBelief:
         """Return the best arm under each draw of theta and of the arms' effects."""
         finite, moments = self._all(arms)
         root = np.linalg.cholesky(moments.covariance)
-        theta = rng.standard_normal((draws, finite.d)) @ root.T
+        theta = rng.standard_normal((draws, len(root))) @ root.T
         own = np.sqrt(moments.own) * rng.standard_normal((draws, finite.size))
         best = (moments.mean + theta @ moments.target.T + own).argmax(axis=1)
         return [finite.arm(int(row)) for row in best]

@@ -30,7 +30,8 @@ class EpsilonGreedy(LinearStrategy):
         e is 1, 1/3 or 1/2; "auto" is "finite" for finitely many arms and "infinite" otherwise. A
         callable takes t and returns epsilon_t itself.
     basis : {"pivoted-qr", "first"}
-        How D_k, the arms explored at random, is chosen.
+        How D_k, the arms explored at random, is chosen. A decider that learns a level of all
+        outcomes explores one more, see `DecisionSet.level_arms`.
     """
 
     alpha: float = 1.0
@@ -53,7 +54,7 @@ class EpsilonGreedy(LinearStrategy):
 
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
         """Choose an arm as in Algorithm 1."""
-        basis = arms.basis_arms(self.basis)
+        basis = self._explored(state, arms)
         epsilon = 0.0
         if basis:
             epsilon = self.epsilon_for(len(basis), math.isfinite(arms.size))(state.step)
@@ -66,14 +67,21 @@ class EpsilonGreedy(LinearStrategy):
             probability += epsilon * _among(arm, basis) / len(basis)
         return Choice(arm, probability)
 
+    def _explored(self, state: State, arms: DecisionSet) -> Sequence[Arm]:
+        """Return D_k, and what a level takes beside it where one is learnt."""
+        if state.ridge.intercept:
+            return arms.level_arms(self.basis)
+        return arms.basis_arms(self.basis)
+
     def probabilities(self, state: State, arms: FiniteArms) -> Array:
         """Return the probability of each of finitely many arms."""
-        basis = arms.basis_rows(self.basis)
+        basis = self._explored(state, arms)
         epsilon = self.epsilon_for(len(basis), finite=True)(state.step) if basis else 0.0
         chances = np.zeros(arms.size)
         chances[self.greedy(state, arms).index] += 1 - epsilon
         if basis:
-            chances[basis] += epsilon / len(basis)
+            rows = [arm.index for arm in basis if arm.index is not None]
+            chances[rows] += epsilon / len(basis)
         return chances
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:

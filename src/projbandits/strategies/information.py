@@ -109,13 +109,14 @@ class Believing(LinearStrategy):
         normals = normal_table(arms.d)[start : start + BELIEF_DRAWS]
         directions = self.belief(state).directions(normals)
         if isinstance(arms, FiniteArms):
-            rows = [*dict.fromkeys([*arms.best_rows(directions), *arms.basis_rows()])]
+            explored = [arm.index for arm in _explored(state, arms) if arm.index is not None]
+            rows = [*dict.fromkeys([*arms.best_rows(directions), *explored])]
             return Candidates(arms.vectors[rows], rows)
         if isinstance(arms, ConvexSet):
             points = arms.maximizers(directions)
         else:
             points = np.array([arms.maximize(c) for c in directions])
-        return Candidates(np.vstack([points, arms.basis()]), None)
+        return Candidates(np.vstack([points, *(arm.x for arm in _explored(state, arms))]), None)
 
     def rule_of(
         self, kernel: str, arms: DecisionSet, more: float = 0.0, *, padded: bool = False
@@ -162,6 +163,11 @@ class InformationDirected(Believing):
         chances[greedy.index] += 1 - p
         chances[other.index] += p
         return chances
+
+
+def _explored(state: State, arms: DecisionSet) -> Sequence[Arm]:
+    """Return D_k, and what a level takes beside it where one is learnt."""
+    return arms.level_arms() if state.ridge.intercept else arms.basis_arms()
 
 
 def two_actions(prospect: Prospect) -> tuple[int, float]:
