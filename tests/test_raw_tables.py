@@ -276,6 +276,26 @@ def test_a_table_with_gaps_is_the_same_through_every_door(gap: Any) -> None:
         assert features.transform(read).tobytes() == vectors.tobytes(), door
 
 
+def test_a_missing_entry_of_an_arrow_dictionary_is_missing() -> None:
+    genres = ["drama", None, "comedy", "drama"]
+    rows = [{"genre": genre} for genre in genres]
+    expected = pb.Features().fit(rows)
+    encoded = pa.table({"genre": pa.array(genres).dictionary_encode()})
+    chunked = pa.concat_tables([encoded[:2], encoded[2:]])
+    for table in (encoded, chunked):
+        features = pb.Features().fit(table)
+        assert features.names == expected.names
+        assert features.transform(table).tolist() == expected.transform(rows).tolist()
+
+
+def test_a_column_without_a_value_is_named_with_the_remedy() -> None:
+    with pytest.raises(ValueError, match="column 'x' must have a value, all 2 are missing: drop"):
+        pb.Features().fit(pd.DataFrame({"x": [None, None], "y": [1.0, 2.0]}))
+    gaps = pd.DataFrame({"x": [5.0, None, 5.0], "y": [1.0, 2.0, 3.0]})
+    with pytest.warns(UserWarning, match="row that has one and is left out, but for x=missing"):
+        assert pb.Features().fit(gaps).names == ("constant", "x=missing", "y")
+
+
 def test_words_for_nothing_are_texts_among_texts() -> None:
     read = read_csv(b"country,x\nNA,1\nnull,2\nNone,NA\n,4\n")
     assert read["country"].tolist()[:3] == ["NA", "null", "None"]
@@ -344,6 +364,11 @@ def test_a_context_is_learnt_where_only_its_name_is_given(learn: Any) -> None:
         ({"numeric": {"a": (0.0, -1.0)}}, "scale of 'a' must not be negative"),
         ({"context": {"a": []}}, "levels of 'a' must be some"),
         ({"context": {"a": "young"}}, "levels of 'a' must be a list, got 'young'"),
+        ({"context": {"a": {"men": 1.0, "scale": 2.0}}}, "context must give mean and scale of 'a'"),
+        (
+            {"context": {"a": {"reference": "2026-01-31"}}},
+            "context must give mean and scale of 'a'",
+        ),
         ({"date": {"a": {"reference": "x", "mean": 0.0, "scale": 1.0}}}, "reference of 'a'"),
         ({"embedding": {"a": ["x"], "b": ["x"]}}, "a column must belong to one source"),
         ({"numeric": ["a"], "protected": ["a"], "constant": False}, "must leave a feature"),

@@ -86,7 +86,13 @@ class Columns:
 
     @staticmethod
     def _of_arrow(table: Any) -> Any:
-        return lambda column: table.column(column).to_numpy(zero_copy_only=False)
+        def get(column: str) -> Column:
+            values = table.column(column)
+            if hasattr(values.type, "index_type"):  # of a missing entry it would give the last one
+                values = values.cast(values.type.value_type)
+            return np.asarray(values.to_numpy(zero_copy_only=False))
+
+        return get
 
     def values(self, column: str) -> Column:
         """Return a column as it is."""

@@ -173,7 +173,7 @@ class Date(Numeric):
             raise ValueError(f"table must be given: nothing is known of the ages of {name!r}")
         days: Array = _complete(columns, name, columns.days(name), rules.missing)
         if np.isnan(days).all():
-            raise ValueError(f"column {name!r} must have a value, all {len(days)} are missing")
+            raise _no_value(name, len(days))
         newest = float(np.nanmax(days)) if given is None else _reference(name, given)
         reference = written(newest)
         ages = _reference(name, reference) - days
@@ -267,7 +267,7 @@ class Categorical(Encoding):
         levels = [_level(value) for value in pd.unique(known)]
         levels.sort(key=lambda level: (isinstance(level, str), level))
         if not levels:
-            raise ValueError(f"column {name!r} must have a value, all {len(values)} are missing")
+            raise _no_value(name, len(values))
         kept = levels
         if len(levels) > rules.max_levels:
             if rules.unseen == "error":
@@ -484,12 +484,19 @@ def _learnt(name: str, values: Array) -> tuple[float, float]:
     """Return mean and scale of the numbers that are there; the scale is 0 if they are all one."""
     known = values[~np.isnan(values)]
     if not len(known):
-        raise ValueError(f"column {name!r} must have a value, all {len(values)} are missing")
+        raise _no_value(name, len(values))
     size = float(np.abs(known).max())
     if size > LARGEST:
         raise ValueError(f"column {name!r} must be at most {LARGEST} in size, got {size}")
     mean, spread = float(known.mean()), float(known.std())
     return mean, 0.0 if spread <= CONSTANT_WITHIN * size else spread
+
+
+def _no_value(name: str, rows: int) -> ValueError:
+    return ValueError(
+        f"column {name!r} must have a value, all {rows} are missing: drop the column, or list the "
+        "columns to take"
+    )
 
 
 def _marked(values: Array, rules: Rules) -> bool:

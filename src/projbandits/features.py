@@ -168,8 +168,10 @@ class Features:
                 raise ValueError(f"a source must be declared once, got {name!r} more than once")
             made = learnt.get(name) or _encoding(kind, name, given, columns, rules)
             if given is None and isinstance(made, Numeric) and made.constant:
+                kept = f", but for {made.names[0]}" if made.names else ""
                 warnings.warn(
-                    f"column {name!r} has the same value in every row and is left out",
+                    f"column {name!r} has the same value in every row{' that has one' * bool(kept)}"
+                    f" and is left out{kept}",
                     stacklevel=outside(),
                 )
             encodings[name] = made
@@ -279,7 +281,7 @@ class Features:
         if isinstance(self.context, Mapping):
             known = [(str(name), _given(some)) for name, some in self.context.items()]
             declared += [
-                (_kind_given(some), name, some) for name, some in known if some is not None
+                (_kind_given(name, some), name, some) for name, some in known if some is not None
             ]
         found = {name for _, name, _ in declared}
         left = [str(name) for name in self.context if str(name) not in found]
@@ -676,11 +678,16 @@ def _given(value: Any) -> Any:
     return None if isinstance(value, str) and value == LEARN else value
 
 
-def _kind_given(value: Any) -> str:
+def _kind_given(name: str, value: Any) -> str:
     """Return the kind of a source of the context by what is given of it."""
-    if isinstance(value, Mapping):
-        return "date" if "reference" in value else "numeric" if "mean" in value else "categorical"
-    return "categorical"
+    if not isinstance(value, Mapping) or "levels" in value:
+        return "categorical"
+    if not {"mean", "scale"} <= {*value} <= {"mean", "scale", "reference", "indicator"}:
+        raise ValueError(
+            f"context must give mean and scale of {name!r} (of a date, reference too), or a list "
+            f"of its levels, got {short(dict(value))}"
+        )
+    return "date" if "reference" in value else "numeric"
 
 
 def _kind(entries: Column) -> str:

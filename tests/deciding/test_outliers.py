@@ -114,6 +114,18 @@ def test_a_code_for_a_missing_outcome_is_named_in_history() -> None:
     assert one.ridge.n == 0  # an error changes nothing
 
 
+def test_an_outcome_far_from_all_others_is_named_by_its_label() -> None:
+    rewards = REWARDS.sample(frac=1.0, random_state=1)
+    rewards["film 7"] = -999.0
+    assert rewards.index[7] != "film 7"
+    with pytest.warns(UserWarning, match=r"^rewards\[7\] \(of 'film 7'\) is -999"):
+        decider().learn(FILMS, rewards)
+    with pytest.warns(UserWarning, match=r"^rewards\[7\] \(of 7\) is -999"):
+        decider().learn(FILMS, rewards, ids=pd.Series(range(30), index=FILMS.index))
+    with pytest.warns(UserWarning, match=r"^rewards\[7\] is -999"):
+        decider().learn(FILMS.to_numpy(), rewards[FILMS.index].to_numpy())
+
+
 def told(outcomes: Any) -> pb.Decider:
     one = decider()
     for i, outcome in enumerate(outcomes):

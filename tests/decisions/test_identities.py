@@ -112,8 +112,9 @@ def test_arms_without_labels_may_stand_beside_numbered_ones(tmp_path: Path) -> N
     [
         (["a", "b"], "ids must have 3 entries, one for each arm, got 2"),
         (["a", "b", "a"], "ids must be distinct, got 'a' in rows 0 and 2: leave one out"),
-        ([1.5, 2.5, 3.5], r"ids must hold texts or whole numbers, got \[1.5"),
-        ([True, False, 2], "ids must hold texts or whole numbers"),
+        ([1.5, 2.5, 3.5], r"ids must hold texts or whole numbers, got 1.5 in row 0"),
+        ([2, True, 3], "ids must hold texts or whole numbers, got True in row 1"),
+        (["Up", "Heat", None], "ids must hold texts or whole numbers, got None in row 2"),
         ("abc", "ids must list a text or a whole number for each arm, got 'abc'"),
     ],
 )
@@ -139,6 +140,15 @@ def test_an_index_with_duplicates_is_refused_as_ids_are() -> None:
         raw.ask(twice.set_axis(["x0", "x1", "x2"], axis=1))
     assert decider.steps == raw.steps == 0
     decider.learn(twice, [1.0, 2.0, 3.0])  # history may tell of an item many times
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NA])
+def test_an_index_of_names_that_lacks_one_is_refused(gap: Any) -> None:
+    decider = pb.Decider(subspace=U3, seed=0)
+    films = pd.DataFrame(np.eye(3), index=pd.Index(["Up", gap, "Heat"], dtype=object))
+    with pytest.raises(TypeError, match=r"index of arms must hold texts or .*, got .* in row 1"):
+        decider.ask(films)
+    assert decider.ask(films.set_axis(pd.date_range("2026-01-01", periods=3))).label is None
 
 
 def test_effects_of_items_need_names() -> None:

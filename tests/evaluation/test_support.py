@@ -72,6 +72,24 @@ def test_what_both_policies_lack_is_bounded_for_their_difference() -> None:
     assert -1 <= row["low"] <= truth <= row["high"] <= 1
 
 
+def test_bounds_lie_within_what_is_possible_and_notes_say_why() -> None:
+    action = [0] * 9 + [1]
+    rare = pd.DataFrame(
+        {"item": action, "p": np.where(action, 0.05, 0.95), "click": np.array(action, dtype=float)}
+    )
+
+    def worst(arms: Any, context: Any) -> Any:
+        return np.eye(K)[9]
+
+    log = of(rare)
+    one, two = (pb.replay(log, p, value="return", bounds=(0, 1)) for p in (even, worst))
+    found = one.estimates()
+    assert 0.0 == found["low"]["arm by arm"] < found["high"]["arm by arm"] <= 1.0
+    assert found["note"]["arm by arm, clipped"].endswith("on arms that the log does not have")
+    row = one.versus(two).loc["arm by arm"]
+    assert -1.0 <= row["low"] < row["high"] <= 1.0
+
+
 @pytest.mark.parametrize(
     ("bounds", "error", "match"),
     [

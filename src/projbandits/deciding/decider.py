@@ -287,7 +287,7 @@ class Decider(Finding, Asking):
                 return
             self._outliers.look_through(
                 np.concatenate([event.rewards for event in events if isinstance(event, Learnt)]),
-                "rewards[{}]".format,
+                reports.row_name(features, rewards, ids),
             )
             if columns != known.columns:
                 events.append(reports.named(columns))

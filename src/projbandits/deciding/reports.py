@@ -6,7 +6,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +18,7 @@ from projbandits._tables import aligned, is_table
 from projbandits.decisions import contexts, offers
 from projbandits.decisions.decision import Decision
 from projbandits.decisions.eligibility import check_subspace, check_suits
-from projbandits.decisions.identities import items_of
+from projbandits.decisions.identities import is_fresh, items_of
 from projbandits.decisions.limits import LARGEST_NUMBER, check_reward
 from projbandits.ledger.describing import strategy_fields
 from projbandits.ledger.fold import DECISIONS, SECONDS, Known
@@ -201,6 +201,28 @@ def learnt(
         for i, start in enumerate(parts)
     ]
     return events, columns
+
+
+def row_name(features: Any, rewards: Any, whose: Any) -> Callable[[int], str]:
+    """Return how the reward of each row of a history is called, with its label if there is one.
+
+    Rewards may have come in another order than the features, whose rows count.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from projbandits.deciding.reports import row_name
+    >>> films = pd.DataFrame({"length": [90, 120]}, index=["Up", "Heat"])
+    >>> row_name(films, [1.0, 0.0], None)(1)
+    "rewards[1] (of 'Heat')"
+    """
+    labels = aligned("ids", whose, features, "features")
+    if labels is None:
+        labels = next((x.index for x in (features, rewards) if hasattr(x, "iloc")), None)
+    if labels is None or is_fresh(labels):
+        return "rewards[{}]".format
+    listed = [*labels]
+    return lambda row: f"rewards[{row}] (of {listed[row]!r})"
 
 
 def changed(

@@ -33,7 +33,8 @@ def read_labels(ids: Any, arms: Any, size: int, needed: bool) -> tuple[str, ...]
     elif isinstance(ids, str) or not isinstance(ids, Iterable):
         raise TypeError(f"ids must list a text or a whole number for each arm, got {short(ids)}")
     labels = None if given is None else _written(given)
-    if ids is None and not needed and not labels:
+    some = given is not None and any(isinstance(each, str) for each in given)
+    if ids is None and not needed and not labels and not some:
         return None  # an index of dates or other values names nobody
     if labels is None:
         raise ValueError(
@@ -70,15 +71,22 @@ def _written(ids: Iterable[Any]) -> list[str]:
     listed = ids.tolist() if hasattr(ids, "tolist") else list(ids)
     if all(type(label) is str or type(label) is int for label in listed):
         return [write_label(label) for label in listed]
-    whole = (str, int, np.integer)
-    if all(isinstance(label, whole) and not isinstance(label, bool) for label in listed):
+    if all(map(_is_label, listed)):
         return [write_label(label if isinstance(label, str) else int(label)) for label in listed]
     return []
 
 
+def _is_label(value: Any) -> bool:
+    """Tell whether a value can name an arm."""
+    return isinstance(value, str | int | np.integer) and not isinstance(value, bool)
+
+
 def _problem(name: str, labels: list[str], given: Any, size: int) -> Exception | None:
     if not labels and len(given):
-        return TypeError(f"{name} must hold texts or whole numbers, got {short([*given][:3])}")
+        row, label = next((i, x) for i, x in enumerate(given) if not _is_label(x))
+        return TypeError(
+            f"{name} must hold texts or whole numbers, got {short(label)} in row {row}"
+        )
     if len(labels) != size:
         return ValueError(f"{name} must have {size} entries, one for each arm, got {len(labels)}")
     if len(set(labels)) != len(labels):

@@ -73,7 +73,9 @@ def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dic
         if less and judged.bounds is not None:
             low, high = (_at_end(ends, means, spread_, blocks, z) for ends in
                          (judged.bounds, judged.bounds[::-1]))  # fmt: skip
-            estimates[names.PLAIN] = names.within(estimates[names.PLAIN], low, high, judged.bounds)
+            estimates[names.PLAIN] = names.within(
+                estimates[names.PLAIN], low, high, judged.bounds, differs=len(blocks) > 1
+            )
         value, gradient = 0.0, np.zeros(len(means))
         for sign, block in zip((1.0, -1.0), blocks[:2], strict=False):
             top, weight = (
@@ -96,7 +98,7 @@ def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dic
         for sign, block in zip((1.0, -1.0), blocks[:2], strict=False):
             gradient[block * k + MOMENT_PARTS.index("clipped")] = sign
         cut = sums.sides[blocks[:2], MOMENT_SIDES.index("cut")].sum() / sums.n
-        clipped = names.cut(judged.setting.clip, float(cut))
+        clipped = note or names.cut(judged.setting.clip, float(cut))
         value = float(gradient[gradient != 0] @ means[gradient != 0])
         half = _quadratic(gradient, spread_, z) + abs(part("plain")[0] - value)
         estimates[names.CLIPPED] = Found(value + lost, half, size, covered, clipped)

@@ -167,8 +167,14 @@ def check_bounds(bounds: Bounds | None, least: float, largest: float) -> None:
         )
 
 
-def within(found: Found, low: tuple[float, float], high: tuple[float, float], bounds: Bounds,
-           ) -> Found:  # fmt: skip
+def within(
+    found: Found,
+    low: tuple[float, float],
+    high: tuple[float, float],
+    bounds: Bounds,
+    *,
+    differs: bool,
+) -> Found:
     """Return an estimate whose support is missing, with bounds instead.
 
     Parameters
@@ -180,10 +186,14 @@ def within(found: Found, low: tuple[float, float], high: tuple[float, float], bo
         with half of its interval.
     bounds : (float, float)
         The least and the largest outcome.
+    differs : bool
+        Whether it is a difference of two values, which may be as large as the bounds are apart.
     """
+    least, largest = (bounds[0] - bounds[1], bounds[1] - bounds[0]) if differs else bounds
     said = f"bounds: outcomes that the log lacks lie in [{bounds[0]:g}, {bounds[1]:g}]"
     note = "; ".join(filter(None, [found.note, said]))
-    return found._replace(value=np.nan, note=note, bounds=(low[0] - low[1], high[0] + high[1]))
+    ends = max(low[0] - low[1], least), min(high[0] + high[1], largest)
+    return found._replace(value=np.nan, note=note, bounds=ends)
 
 
 def unsupported(found: dict[str, Found]) -> None:

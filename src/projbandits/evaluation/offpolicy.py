@@ -209,8 +209,9 @@ class Replay:
                     for one, two in (self.bounds, self.bounds[::-1])
                 )
                 found[names.PLAIN] = names.within(
-                    found[names.PLAIN]._replace(note=differ._lacking), low, high, self.bounds
-                )
+                    found[names.PLAIN]._replace(note=differ._lacking), low, high, self.bounds,
+                    differs=True,
+                )  # fmt: skip
         return table(found, len(self.rewards), self._quick)
 
     @cached_property
@@ -247,7 +248,7 @@ class Replay:
             doubly, width = self._doubly(self.ratios, self.ratio_variances[:, 1], level)
             share, cut = _normalised(self), _clipped(self)
             many = float((np.abs(self.ratios) > self.clip).mean())
-            clipped = names.cut(self.clip, many)
+            clipped = note or names.cut(self.clip, many)
             lacks = abs(float((self.ratios * self.rewards).mean() - cut.mean()))
             part = size, covered, note
             found |= {
@@ -260,7 +261,9 @@ class Replay:
             }
             if self.bounds is not None and np.isnan(lost):
                 low, high = (self._at_end([(end, self.ratios)], level) for end in self.bounds)
-                found[names.PLAIN] = names.within(found[names.PLAIN], low, high, self.bounds)
+                found[names.PLAIN] = names.within(
+                    found[names.PLAIN], low, high, self.bounds, differs=False
+                )
         else:
             found |= dict.fromkeys(by_arm, Found(note=names.NOT_IDENTIFIED))
         value, half, weights = self._by_model(level)
