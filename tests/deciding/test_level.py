@@ -206,7 +206,7 @@ def test_greedy_strategies_explore_what_it_takes_to_tell_the_level_too() -> None
     X = rng.normal(size=(8, 3))
     for strategy in (pb.GENTRY(), pb.CURSE()):
         decider = pb.Decider(strategy, subspace=U3, seed=0)
-        explored = {decider.ask(X).index for _ in range(60)}
+        explored = {int(decider.ask(X).index or 0) for _ in range(60)}
         assert np.linalg.matrix_rank(np.column_stack([np.ones(len(explored)), X[[*explored]]])) == 4
     with_ones = pb.FiniteArms(np.column_stack([np.ones(8), X]))
     assert len(with_ones.level_arms()) == len(with_ones.basis_arms()) == 4
@@ -233,7 +233,9 @@ def test_logs_of_a_decider_with_a_level_have_one_in_their_linear_models() -> Non
 
         def greedy(arms: naive.Array, context: Any) -> naive.Array:
             assert arms.shape[1] == 3
-            return np.eye(len(arms))[int((arms @ theta).argmax())]
+            best_of = np.zeros(len(arms))
+            best_of[int((arms @ theta).argmax())] = 1.0
+            return best_of
 
         for value, expected in (("projection", best[:2] @ theta[:2]), ("return", best @ theta)):
             row = pb.replay(log, greedy, value=value).estimates().loc["model"]
