@@ -79,6 +79,9 @@ def test_levels_without_a_constant_are_named_and_features_mend_them() -> None:
         regret(plain, dummies, means, means)
     assert plain.columns is not None
     assert plain.ridge.theta[plain.columns.index("genre_news")] > 1.0  # a sign flips
+    level = pb.Decider(subspace=U, seed=0)  # no warning, which is an error here
+    regret(level, dummies, means, means)
+    assert -0.4 < level.ridge.theta[plain.columns.index("genre_news")] < 0.1
     features = pb.Features(protected=["length"]).fit(films)
     mended = pb.Decider(pb.GENTRY(schedule="smooth"), features=features, seed=0)
     regret(mended, films, means, means)

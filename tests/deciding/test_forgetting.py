@@ -182,7 +182,8 @@ def test_logs_explanations_audits_and_replays_know_what_was_forgotten(tmp_path: 
         offered = np.array(log["offered"].to_list()).reshape(30, 8, 3)
         chances = np.array(log["probabilities"].to_list())
         expected = np.einsum("tk,tkj->tj", chances, offered) @ U3.matrix
-        np.testing.assert_allclose(replayed.features, expected, atol=1e-12)
+        np.testing.assert_allclose(replayed.features[:, 1:], expected, atol=1e-12)
+        assert not replayed.features[:, 0].any()  # the level is no projection reward
     decider.spill(tmp_path / "spilled.parquet")
     assert decider.log()["forgotten"].to_list() == log["forgotten"].to_list()
 

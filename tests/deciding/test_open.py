@@ -306,9 +306,9 @@ def test_it_warns_once_when_more_are_open_than_were_told() -> None:
 
 def test_it_warns_of_decisions_that_expire_unheard_while_all_outcomes_are_equal() -> None:
     decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
-    decisions = [decider.ask(X) for _ in range(6)]
-    decider.tell(decisions[0], 1.0)
-    with pytest.warns(UserWarning, match=r"all 1 outcomes told are equal.*expire\(\"24h\", 0\.0\)"):
+    decisions = [decider.ask(X) for _ in range(7)]
+    decider.tell_many([(decision, 1.0) for decision in decisions[:2]])
+    with pytest.warns(UserWarning, match=r"all 2 outcomes told are equal.*expire\(\"24h\", 0\.0\)"):
         assert len(decider.expire(1e-9)) == 5
     decider.ask(X)
     decider.expire(1e-9)  # said once

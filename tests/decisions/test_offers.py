@@ -90,7 +90,7 @@ def test_of_very_many_arms_some_are_weighed(
     directions = strategy.belief(state).directions(normal_table(3)[start : start + BELIEF_DRAWS])
     best = [int((X @ c).argmax()) for c in directions]
     assert rows is not None
-    assert set(rows) == {*best, *offer.basis_rows()}
+    assert set(rows) == {*best, *(arm.index for arm in offer.level_arms())}
     assert rows[0] == best[0]
     chances = strategy.probabilities(state, offer)
     assert set(np.flatnonzero(chances)) <= set(rows)

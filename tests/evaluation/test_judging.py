@@ -254,7 +254,7 @@ def test_a_decider_is_judged_as_it_is() -> None:
     decider.learn(ARMS, ARMS.to_numpy() @ THETA)
     rows = table(300)
     found = pb.replay(log(rows), decider, value="return").estimates()
-    basis = pb.FiniteArms(ARMS).basis_rows()
+    basis = [arm.index for arm in pb.FiniteArms(ARMS).level_arms() if arm.index is not None]
     chances = np.zeros(6)
     chances[basis] += 0.5 / len(basis)
     chances[np.argmax(ARMS.to_numpy() @ U.matrix @ decider.ridge.theta)] += 0.5

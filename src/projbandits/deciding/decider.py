@@ -241,7 +241,7 @@ class Decider(Finding, Asking):
         late = self._ledger.pending(now - reports.seconds("after", after))
         ids = tuple(held.decision.id for held in late)
         if reward is None:
-            self._unheard.of_equal(self._now(), len(ids), least_told=1)
+            self._unheard.of_equal(self._now(), len(ids), least_told=2)
         self._append([reports.expired(id, now, reward) for id in ids])
         return ids
 

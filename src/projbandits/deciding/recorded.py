@@ -73,7 +73,7 @@ class Recorded:
         self._snapshot_at = self._known.position
         self._recent = Recent(OFFERS_KEPT if ledger.waits else 1)
         self._with_others: Any = getattr(ledger, "together", None)
-        self._looked = Looked()
+        self._looked = Looked(self._known.intercept)
         self._outliers = Outliers()
         self._unheard = Unheard()
         self._by_number: Array | None = None

@@ -49,11 +49,11 @@ class Looked:
     "column 'share' has entries of about 0.0016, which a penalty of 1"
     """
 
-    def __init__(self) -> None:
+    def __init__(self, level: bool = False) -> None:
         self._small = set[int]()
         self._looks = 0
         self._largest: Array | None = None
-        self._levels = False
+        self._levels = level  # where a level is learnt, categories may lack one
         self._rows: Array | None = None
         self._close = False
         self._seen: Array | None = None
