@@ -8,7 +8,7 @@ RELEASE = $(VENV)-release
 PYTHONS ?= $(shell for v in 3.11 3.12 3.13; do for p in python$$v $$HOME/.pyenv/versions/$$v.*/bin/python3; do \
 	$$p -c "import sys; sys.exit('%d.%d' % sys.version_info[:2] != '$$v')" 2>/dev/null && echo $$p && break; done; done)
 
-.PHONY: help setup reproduce test tests docs dist release oldest pythons lint faults stability bench league picture demo clean
+.PHONY: help setup reproduce test tests docs dist release oldest pythons lint faults oracles stability bench league picture demo clean
 
 help:
 	@echo "make reproduce   set everything up, run the paper's evaluation, and write out/report.html"
@@ -22,6 +22,7 @@ help:
 	@echo "make league      play every strategy in every kind of world, and write docs/league.md; a stopped one continues"
 	@echo "make demo        serve made-up films to made-up viewers, with a dashboard, until stopped"
 	@echo "make faults      kill, cut, fill and damage stores of ledgers, and see what is left"
+	@echo "make oracles     compare simulations and deciders with frozen numbers, in full"
 	@echo "make stability   measure the ridge estimate's round-off over ten million updates"
 	@echo "make picture     run make reproduce and put its figures into the documents"
 	@echo "make clean       remove what the other targets made"
@@ -95,6 +96,9 @@ league: setup
 faults: setup
 	$(BIN)/python -m tests.faults all --store sqlite
 	$(BIN)/python -m tests.faults all --store postgresql
+
+oracles: setup
+	$(BIN)/python -m tests.oracles
 
 demo: setup
 	$(BIN)/python examples/service_demo.py out/demo

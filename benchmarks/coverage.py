@@ -8,10 +8,9 @@ effects, and twenty arms in eight dimensions. Their arms stay the same at every 
 strategies narrow down to few of them (`--deciders`: these alone).
 
 In each world the return value, the projection value, and the difference of two policies in each.
-Where some intervals are marked (NOT TO BE TRUSTED, or UNPROVEN), the share of the others follows in
-brackets, if they are at least twenty. The last columns are how often `lack_of_fit` warns, and how
-often the model's estimate is marked as unproven. A share near 95 % has a standard error of 2 % for
-100 logs, and of 0.9 % for 600.
+Where some intervals are marked (NOT TO BE TRUSTED, or not tested), the share of the others follows
+in brackets, if they are at least twenty. The last column is how often `lack_of_fit` warns. A share
+near 95 % has a standard error of 2 % for 100 logs, and of 0.9 % for 600.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import projbandits as pb
-from projbandits.evaluation.estimates import ESTIMATE_NAMES
+from projbandits.evaluation.estimates import ESTIMATE_NAMES, NOT_TESTED
 
 ROWS, NOISE, KEPT = 2000, 0.5, 4
 TABLES: dict[str, tuple[float, bool]] = {
@@ -61,20 +60,18 @@ class Shares:
     def __init__(self) -> None:
         self.held: dict[str, list[tuple[bool, bool]]] = {name: [] for name in ESTIMATE_NAMES}
         self.warned: list[bool] = []
-        self.unproven: list[bool] = []
 
     def add(self, found: Any, truth: float, warned: bool) -> None:
         """Count the intervals of one table."""
         for name, row in found.iterrows():
-            marked = "NOT TO BE TRUSTED" in row["note"] or "UNPROVEN" in row["note"]
+            marked = any(mark in row["note"] for mark in ("NOT TO BE TRUSTED", NOT_TESTED))
             if np.isfinite(row["low"]):
                 self.held[str(name)].append((bool(row["low"] <= truth <= row["high"]), marked))
         self.warned.append(warned)
-        self.unproven.append("UNPROVEN" in found.loc["model", "note"])
 
     def __str__(self) -> str:
         cells = [_share(held) for held in self.held.values()]
-        cells += [f"{np.mean(marked):.0%}" for marked in (self.warned, self.unproven)]
+        cells.append(f"{np.mean(self.warned):.0%}")
         return f"{' | '.join(cells)} |"
 
 
@@ -91,8 +88,8 @@ def _share(held: list[tuple[bool, bool]]) -> str:
 
 def show(rows: Iterable[tuple[str, dict[str, Shares]]]) -> None:
     """Print a table."""
-    print(f"| world, log of | what | {' | '.join(ESTIMATE_NAMES)} | warned | unproven |")
-    print("|---" * (len(ESTIMATE_NAMES) + 4) + "|")
+    print(f"| world, log of | what | {' | '.join(ESTIMATE_NAMES)} | warned |")
+    print("|---" * (len(ESTIMATE_NAMES) + 3) + "|")
     for name, shares in rows:
         for what, share in shares.items():
             print(f"| {name} | {what} | {share}", flush=True)

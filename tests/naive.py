@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
+from datetime import date
 from fractions import Fraction
 from typing import Any
 
@@ -497,3 +498,38 @@ def write_ahead_checksum(words: Iterable[int], start: tuple[int, int] = (0, 0)) 
         s = (s + a + t) % 2**32
         t = (t + next(words) + s) % 2**32
     return s, t
+
+
+def encoded(
+    rows: list[dict[str, Any]], kinds: dict[str, str], max_levels: int
+) -> dict[str, list[float]]:
+    """Every feature of a table by its name, entry by entry; a missing entry is None."""
+    made: dict[str, list[float]] = {"constant": [1.0] * len(rows)}
+    for column, kind in kinds.items():
+        entries = [row[column] for row in rows]
+        there = [entry for entry in entries if entry is not None]
+        if kind == "categorical":
+            often = {level: there.count(level) for level in there}
+            order = sorted(often, key=lambda level: (-often[level], level))
+            kept = sorted(order)
+            if len(order) > max_levels:
+                kept = sorted(level for level in order[:max_levels] if often[level] > 1)
+            for level in kept:
+                made[f"{column}={level}"] = [float(entry == level) for entry in entries]
+            if kept:
+                made[f"{column}=other"] = [
+                    float(entry is not None and entry not in kept) for entry in entries
+                ]
+        else:
+            numbers = there
+            if kind == "date":
+                days = [date.fromisoformat(entry).toordinal() for entry in there]
+                numbers = [max(days) - day for day in days]
+            mean = sum(numbers) / len(numbers)
+            scale = math.sqrt(sum((x - mean) ** 2 for x in numbers) / len(numbers))
+            scaled = iter([(x - mean) / scale for x in numbers])
+            name = f"age({column})" if kind == "date" else column
+            made[name] = [0.0 if entry is None else next(scaled) for entry in entries]
+        if len(there) < len(entries):
+            made[f"{column}=missing"] = [float(entry is None) for entry in entries]
+    return made

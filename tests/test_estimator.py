@@ -36,7 +36,8 @@ def test_it_predicts_the_part_that_counts_with_its_standard_error() -> None:
     np.testing.assert_allclose(model.theta_, estimate, rtol=1e-10)
     f = np.trace(np.linalg.solve(V, X.T @ X))
     left = ((y - X @ estimate) ** 2).sum() + 2.0 * estimate @ estimate
-    covariance = left / (60 - f) * P @ np.linalg.inv(V) @ P
+    held_back = P @ (np.linalg.lstsq(X, y)[0] - estimate)
+    covariance = left / (60 - f) * P @ np.linalg.inv(X.T @ X) @ P + np.outer(held_back, held_back)
     np.testing.assert_allclose(model.standard_errors_, np.sqrt(np.diag(covariance)), rtol=1e-10)
     values, errors = model.predict(X, return_std=True)
     np.testing.assert_allclose(values, X @ P @ estimate, rtol=1e-10)

@@ -182,9 +182,9 @@ def test_a_level_that_was_not_seen_is_other_and_said_once() -> None:
 def test_missing_values_are_refused_by_name_or_become_the_mean() -> None:
     gaps = FILMS.assign(length=[90.0, np.nan, 100.0, np.nan])
     with pytest.raises(ValueError, match=r"'length' lacks 2 \(NaN\), the first in row 1: drop"):
-        declared().fit(gaps)
+        declared(missing="error").fit(gaps)
     with pytest.raises(ValueError, match=r"'genre' lacks 1 \(NaN\), the first in row 3"):
-        declared().fit(FILMS).transform(
+        declared(missing="error").fit(FILMS).transform(
             FILMS.assign(genre=pd.Series(["drama", "news", "drama", None]))
         )
     filled = declared(missing="mean").fit(gaps)
@@ -207,7 +207,7 @@ def test_words_are_a_category_when_the_first_is_missing() -> None:
 def test_a_context_may_lack_its_value(gap: Any) -> None:
     items = FILMS.head(2)
     with pytest.raises(ValueError, match="context must have every value, column 'segment' lacks 1"):
-        films_by_segment().transform(items, {"segment": gap})
+        films_by_segment(missing="error").transform(items, {"segment": gap})
     filled = films_by_segment(missing="mean")
     made = filled.transform(items, {"segment": gap})
     assert (made[:, filled.names.index("segment=other")] == 1).all()
@@ -259,14 +259,16 @@ def test_reading_json_does_not_warn_again_of_a_column_without_spread() -> None:
     assert again.names == features.names
 
 
-NUMBER = {"kind": "numeric", "name": "x", "mean": 0.0, "scale": 1.0}
-BLOCK = {"kind": "embedding", "name": "x", "columns": None, "mean": [0.0, 1.0], "scale": 1.0}
+NUMBER = {"kind": "numeric", "name": "x", "mean": 0.0, "scale": 1.0, "indicator": False}
+BLOCK = {**NUMBER, "kind": "embedding", "columns": None, "mean": [0.0, 1.0]}
+LEVELS = {"kind": "categorical", "name": "x", "levels": [], "folded": False, "indicator": False}
+DATES = {**NUMBER, "kind": "date", "reference": "2026-01-31"}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 2}, "format 1"),
+        ({"format": 3}, "format 2"),
         ({"sources": [{"kind": "code", "name": "x"}]}, r"sources\[0\] must be a source of kind"),
         ({"sources": {}}, "data.sources must be a list"),
         ({"sources": ["x"]}, r"sources\[0\] must be a source"),
@@ -286,13 +288,18 @@ BLOCK = {"kind": "embedding", "name": "x", "columns": None, "mean": [0.0, 1.0], 
         ({"sources": [{**BLOCK, "mean": []}]}, r"sources\[0\] must have"),
         ({"sources": [{**BLOCK, "scale": 0.0}]}, r"sources\[0\] must have a positive scale"),
         (
-            {"sources": [{"kind": "categorical", "name": "x", "levels": "ab"}]},
+            {"sources": [{**LEVELS, "levels": "ab"}]},
             "levels must be a list",
         ),
-        (
-            {"sources": [{"kind": "categorical", "name": "x", "levels": [[]]}], "context": []},
-            "a category must be",
-        ),
+        ({"sources": [{**LEVELS, "levels": [[]]}], "context": []}, "a category must be"),
+        ({"sources": [LEVELS], "context": []}, "levels of 'x' must be some"),
+        ({"sources": [{**LEVELS, "levels": [""]}], "context": []}, "no empty text"),
+        ({"sources": [{**LEVELS, "folded": 1}]}, r"sources\[0\].folded must be a bool"),
+        ({"sources": [{**NUMBER, "indicator": None}]}, r"sources\[0\].indicator must be a bool"),
+        ({"sources": [{**DATES, "reference": "x"}], "context": []}, "the reference of 'x' must be"),
+        ({"sources": [{**DATES, "reference": 3}]}, r"sources\[0\].reference must be a str"),
+        ({"max_levels": 0}, "max_levels must be at least 1"),
+        ({"max_levels": 1.5}, "data.max_levels must be a int"),
         ({"protected": ["y"]}, "protected must name sources, got 'y'"),
         ({"protected": [3]}, "protected must be a list of texts"),
         ({"context": "segment"}, "data.context must be a list"),
@@ -372,9 +379,9 @@ def test_many_numbers_are_what_they_are_alone() -> None:
             assert (features.frame(same)[name] == alone.transform(table)[:, 1]).all()
     gaps = table.assign(b7=[np.nan, *table["b7"][1:]])
     with pytest.raises(ValueError, match="column 'b7' lacks 1"):
-        features.transform(gaps)
+        pb.Features(missing="error").fit(table).transform(gaps)
     with pytest.raises(ValueError, match="column 'b7' lacks 1"):
-        pb.Features().fit(gaps)
+        pb.Features(missing="error").fit(gaps)
     filled = pb.Features(missing="mean").fit(table).frame(gaps)
     assert filled["b7"][0] == 0.0
     assert filled.drop(columns="b7").equals(features.frame(table).drop(columns="b7"))

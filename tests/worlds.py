@@ -12,7 +12,7 @@ import projbandits as pb
 from projbandits.problems import Bernoulli, Problem, Uniform
 from projbandits.strategies import LinearStrategy
 from tests.everyone import everyone
-from tests.sets import PRISM, vast
+from tests.sets import PRISM
 
 SETTING_A = pb.problems.random_arms(d=4, arms=8, u=2)
 PAIR = [pb.GENTRY(), pb.UE()]
@@ -63,7 +63,6 @@ CONVEX: dict[str, Problem] = {
     "ellipsoid": given(pb.Ellipsoid([[2.0, 0.5, 0], [0.5, 1.0, 0], [0, 0, 4.0]], center=[1, 0, 0])),
     "box": given(pb.Box([-1.0, 0.0, -1.0], [1.0, 1.0, 2.0]), noise=Bernoulli()),
     "polytope": given(pb.Polytope(*PRISM)),
-    "polytope-vast": given(vast(pb.Polytope(*PRISM))),
 }
 
 

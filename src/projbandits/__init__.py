@@ -1,6 +1,6 @@
 """Learn from the whole observation, decide on the part of it that counts.
 
-The reference implementation of *Learning Orthogonal Projections in Linear Bandits* (Kang and
+An independent implementation of *Learning Orthogonal Projections in Linear Bandits* (Kang and
 Tay): decision sets, subspaces, strategies, problems, and a simulator.
 """
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from projbandits._checks import Array, short
 from projbandits._columns import Columns
-from projbandits._tables import MISSING, is_table
+from projbandits._tables import is_missing, is_table
 
 MOST_LEVELS = 1000
 """A column with more categories than this is an id, or numbers that were read as text."""
@@ -140,7 +140,7 @@ def _is_number(column: NDArray[Any]) -> bool:
 
 
 def _known(entry: Any) -> bool:
-    return type(entry).__name__ not in MISSING and entry == entry  # nan is not itself
+    return not is_missing(entry) and entry == entry  # no kind of nan is itself
 
 
 def _complete(where: str, known: Any) -> None:

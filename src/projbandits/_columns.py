@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from projbandits._checks import Array, did_you_mean, short
-from projbandits._tables import as_number, is_table
+from projbandits._dates import days_of
+from projbandits._tables import as_number, is_missing, is_table
 
 Column = npt.NDArray[Any]
 
@@ -111,6 +112,21 @@ class Columns:
             "categorical, or convert it"
         )
 
+    def days(self, column: str) -> Array:
+        """Return a column of dates in days since 1970; what is missing is nan."""
+        values = self.values(column)
+        if values.dtype.kind == "M":
+            micro = values.astype("datetime64[us]")
+            return np.where(np.isnat(micro), np.nan, micro.astype(np.int64) / 86_400e6)
+        found = [days_of(entry) for entry in values.tolist()]
+        for row, (entry, day) in enumerate(zip(values.tolist(), found, strict=True)):
+            if day is None:
+                raise TypeError(
+                    f"{self.name} must hold dates in column {column!r}, got {short(entry)} in row "
+                    f"{row}: write them as 2026-01-31, or declare the column categorical"
+                )
+        return np.array(found, dtype=np.float64)
+
     def block(self, columns: Sequence[str]) -> Array:
         """Return columns of numbers side by side; what is missing is nan."""
         many = len(columns) >= MANY_COLUMNS and self._known.issuperset(columns)
@@ -125,10 +141,12 @@ class Columns:
         return np.array([self.numbers(column) for column in columns]).T
 
     def vectors(self, column: str) -> Array:
-        """Return a column of vectors of one length, a row each."""
+        """Return a column of vectors of one length, a row each; a missing one is all nan."""
         entries = self.values(column)
+        there = [entry for entry in entries if not is_missing(entry)]
         try:
-            rows = [np.asarray(entry, dtype=np.float64) for entry in entries]
+            gap = np.full(len(there[0]) if there else 1, np.nan)
+            rows = [gap if is_missing(e) else np.asarray(e, dtype=np.float64) for e in entries]
         except (TypeError, ValueError):
             rows = []
         if len(rows) != len(entries) or {row.ndim for row in rows} - {1}:

@@ -117,10 +117,3 @@ def bar(share: float) -> str:
 def more(size: int) -> str:
     """Return how many rows of a table of this size are not shown."""
     return f"<p>and {size - MANY_ROWS:,} more</p>" if size > MANY_ROWS else ""
-
-
-def some(names: Iterable[Any]) -> str:
-    """Return the first names, and how many more there are."""
-    listed = [text(name) for name in names]
-    rest = f" and {len(listed) - MANY_ROWS:,} more" if len(listed) > MANY_ROWS else ""
-    return ", ".join(listed[:MANY_ROWS]) + rest if listed else "none"

@@ -14,20 +14,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projbandits._checks import Array, did_you_mean, one_of, outside, short
+from projbandits._checks import Array, did_you_mean, integer, one_of, outside, short
 from projbandits._columns import Column, Columns
+from projbandits._dates import days_of
 from projbandits._encodings import (
+    LEARN,
+    LEVELS,
     Categorical,
+    Date,
     Embedding,
     Encoding,
     Numeric,
+    Rules,
     check_fields,
     check_texts,
     encode_numbers,
     fit_numbers,
     read_encoding,
 )
-from projbandits._html import Shown
 from projbandits._tables import is_missing
 from projbandits.subspace import Subspace
 
@@ -35,35 +39,43 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CONSTANT = "constant"
-FEATURES_FORMAT = 1
+FEATURES_FORMAT = 2
 SAID = 1000
 """After this many levels that `fit` did not see, warnings stop."""
 
+MANY_FEATURES = 1000
+"""From more features than this on, a warning names the source of most of them."""
+
+KINDS = ("numeric", "categorical", "date", "embedding")
 Declared = Sequence[str] | Mapping[str, Any] | None
 
 
-class Features(Shown, by="features"):
+class Features:
     """How raw columns become a vector of numbers of comparable size.
 
-    Numbers are centred and scaled to variance one, categories become one column per level, blocks
-    of numbers (embeddings) are centred and scaled as a whole, and interactions are the products of
-    the columns of two sources. `subspace` leaves out every column that descends from a protected
-    source, products included. If nothing is declared, `fit` takes every column: numbers as numeric,
-    everything else as categorical.
+    Numbers are centred and scaled to variance one, categories become one column per level, dates
+    become ages in days, which are scaled as numbers are, blocks of numbers (embeddings) are centred
+    and scaled as a whole, and interactions are the products of the columns of two sources.
+    `subspace` leaves out every column that descends from a protected source, products included. If
+    nothing is declared, `fit` takes every column: numbers as numeric, dates as dates, everything
+    else as categorical.
+
+    In every dict below, None or "learn" says that `fit` learns the values; "learn" is for TOML,
+    which has no null.
 
     Parameters
     ----------
     numeric : list of str, or dict
-        Columns of numbers. A dict may give mean and scale: {"length": (100.0, 20.0)}; None there
-        means that `fit` learns them.
+        Columns of numbers. A dict may give mean and scale: {"length": (100.0, 20.0)}.
     categorical : list of str, or dict
         Columns of categories. A dict may give their levels: {"genre": ["drama", "news"]}.
     embedding : list of str, or dict
         Columns that hold a vector in each row. A dict names the columns of a block:
         {"title": ["t0", "t1"]}.
-    context : list of str
-        Sources that come with a call, not with an item. Those that are not declared above are
-        numeric or categorical by what the table holds.
+    context : list of str, or dict
+        Sources that come with a call, not with an item. A dict may give levels, or mean and scale:
+        {"segment": ["young", "old"], "hour": {"mean": 12, "scale": 6}}. Those that are only named,
+        and not declared above, are learnt from the table, which must then have them.
     interactions : list of pairs of str
         Sources whose products are features too.
     protected : list of str
@@ -73,9 +85,17 @@ class Features(Shown, by="features"):
     unseen : "other" or "error"
         What becomes of a level that `fit` did not see: a column of its own, shared by all such
         levels, or an error that names it.
-    missing : "error" or "mean"
-        What becomes of a missing value: an error that names it, or the mean of its column; a
-        missing category is then a level that `fit` did not see.
+    missing : "indicator", "mean" or "error"
+        What becomes of a missing value (None, NaN, NA, NaT or an empty text). A number becomes the
+        mean of its column, and a category has none of its levels; a column such as length=missing
+        says so, if `fit` saw missing values there. Otherwise a warning does, and a missing category
+        is a level that `fit` did not see: all that "mean" does. Or an error names it.
+    date : list of str, or dict
+        Columns of dates, as such or as texts like 2026-01-31. A dict may give the date of reference
+        for their ages: {"released": "2026-01-01"}; by default it is the newest in the table.
+    max_levels : int
+        How many levels `fit` learns of a category. Of more, the most frequent have columns, if they
+        come twice, and the rest is "other".
 
     Examples
     --------
@@ -98,12 +118,14 @@ class Features(Shown, by="features"):
         numeric: Declared = None,
         categorical: Declared = None,
         embedding: Declared = None,
-        context: Sequence[str] = (),
+        context: Sequence[str] | Mapping[str, Any] = (),
         interactions: Sequence[tuple[str, str]] = (),
         protected: Sequence[str] = (),
         constant: bool = True,
         unseen: str = "other",
-        missing: str = "error",
+        missing: str = "indicator",
+        date: Declared = None,
+        max_levels: int = 100,
     ) -> None:
         # Checked in `fit`, as scikit-learn's clone and set_params want it.
         self.numeric = numeric
@@ -115,6 +137,8 @@ class Features(Shown, by="features"):
         self.constant = constant
         self.unseen = unseen
         self.missing = missing
+        self.date = date
+        self.max_levels = max_levels
 
     encodings_: dict[str, Encoding]
     n_features_in_: int
@@ -129,13 +153,12 @@ class Features(Shown, by="features"):
             and levels are all given.
         y : ignored
         """
-        one_of("unseen", self.unseen, ("other", "error"))
-        one_of("missing", self.missing, ("error", "mean"))
+        rules = self._rules()
         columns = None if table is None else Columns("table", table)
         if columns is not None:
             _check_some(columns)
         encodings: dict[str, Encoding] = {}
-        declared = self._declared(columns)
+        declared = self._found(columns)
         numbers = [name for kind, name, given in declared if kind == "numeric" and given is None]
         learnt = dict[str, Numeric]()
         if columns is not None:
@@ -143,7 +166,7 @@ class Features(Shown, by="features"):
         for kind, name, given in declared:
             if name in encodings:
                 raise ValueError(f"a source must be declared once, got {name!r} more than once")
-            made = learnt.get(name) or self._encoding(kind, name, given, columns)
+            made = learnt.get(name) or _encoding(kind, name, given, columns, rules)
             if given is None and isinstance(made, Numeric) and made.constant:
                 warnings.warn(
                     f"column {name!r} has the same value in every row and is left out",
@@ -169,59 +192,135 @@ class Features(Shown, by="features"):
                 f"features must have distinct names, got {twice[0]!r} more than once: rename that "
                 "column or level, declare the pair once, or pass constant=False"
             )
+        self._warn_of_size()
         return self
+
+    def check(self) -> bool:
+        """Raise if no table could be fitted; return whether `fit` can do without one.
+
+        Examples
+        --------
+        >>> import projbandits as pb
+        >>> pb.Features(numeric={"length": (100.0, 20.0)}).check()
+        True
+        >>> pb.Features(categorical=["genre"], protected=["gnre"]).check()
+        Traceback (most recent call last):
+            ...
+        ValueError: protected must name sources, got 'gnre': did you mean 'genre'?
+        """
+        rules = self._rules()
+        declared, left, whole = self._declared()
+        blocks = dict[str, Sequence[str]]()
+        for kind, name, given in declared:
+            if name in blocks:
+                raise ValueError(f"a source must be declared once, got {name!r} more than once")
+            blocks[name] = (name,)
+            if kind == "embedding" and given is not None:
+                blocks[name] = given.get("columns", ()) if isinstance(given, Mapping) else given
+            elif given is not None and (kind != "date" or isinstance(given, Mapping)):
+                _encoding(kind, name, given, None, rules)
+        if whole:
+            return False
+        self._check_sources({**blocks, **{name: (name,) for name in left}})
+        if not self.constant and not {*blocks, *left} - {*self.protected}:
+            raise ValueError(f"protected must leave a feature to decide on, got {self.protected!r}")
+        given = {name: some for _, name, some in declared}
+        return (
+            not left
+            and all(
+                some is not None
+                and (kind in ("numeric", "categorical") or isinstance(some, Mapping))
+                for kind, name, some in declared
+            )
+            and bool(given)
+        )
+
+    def _rules(self) -> Rules:
+        """Return the rules that all sources share, checked."""
+        one_of("unseen", self.unseen, ("other", "error"))
+        one_of("missing", self.missing, ("indicator", "mean", "error"))
+        most = integer("max_levels", self.max_levels, least=1, most=LEVELS)
+        return Rules(self.unseen, self.missing, most)
+
+    def _warn_of_size(self) -> None:
+        """Warn of more features than one would make on purpose."""
+        if len(self._layout) <= MANY_FEATURES:
+            return
+        sizes = {name: len(encoding.names) for name, encoding in self.encodings_.items()}
+        made = sizes | {f"{a}:{b}": sizes[a] * sizes[b] for a, b in self.interactions}
+        most = max(made, key=lambda name: made[name])
+        warnings.warn(
+            f"the columns make {len(self._layout):,} features, {made[most]:,} of them of {most!r}: "
+            "time and memory grow with their square; declare fewer, or set max_levels",
+            stacklevel=outside(),
+        )
 
     def _forget_layout(self) -> None:
         for cached in ("_layout", "subspace"):
             self.__dict__.pop(cached, None)
 
-    def _declared(self, columns: Columns | None) -> list[tuple[str, str, Any]]:
-        """Return kind, name and what is given of each source."""
+    def _declared(self) -> tuple[list[tuple[str, str, Any]], list[str], bool]:
+        """Return kind, name and what is given of each source, and those that are only named.
+
+        The last says whether all columns of a table are taken.
+        """
         declared = []
-        for kind in ("numeric", "categorical", "embedding"):
+        for kind in KINDS:
             value = getattr(self, kind)
             if value is None:
                 continue
             if isinstance(value, str) or not isinstance(value, Iterable):
                 raise TypeError(f"{kind} must list columns, got {value!r}: pass [{value!r}]")
             given = value if isinstance(value, Mapping) else dict.fromkeys(value)
-            declared += [(kind, str(name), some) for name, some in given.items()]
+            declared += [(kind, str(name), _given(some)) for name, some in given.items()]
+        if isinstance(self.context, str):
+            raise TypeError(f"context must list sources, got {self.context!r}: pass [...]")
+        items = bool(declared)
+        if isinstance(self.context, Mapping):
+            known = [(str(name), _given(some)) for name, some in self.context.items()]
+            declared += [
+                (_kind_given(some), name, some) for name, some in known if some is not None
+            ]
+        found = {name for _, name, _ in declared}
+        left = [str(name) for name in self.context if str(name) not in found]
+        return declared, left, not items
+
+    def _found(self, columns: Columns | None) -> list[tuple[str, str, Any]]:
+        """Return kind, name and what is given of each source that is fitted."""
+        declared, left, whole = self._declared()
         known = {name for _, name, _ in declared}
-        around = [] if isinstance(self.context, str) else [str(name) for name in self.context]
-        left = [name for name in around if name not in known]
-        if declared and not left:
-            return declared
         if columns is None:
-            raise ValueError(
-                f"table must be given where nothing is declared{f' of {left}' if declared else ''}"
-            )
-        for name in left if declared else columns.names:
+            if left or not declared:
+                of = f" of {left}" if declared else ""
+                raise ValueError(f"table must be given where nothing is declared{of}")
+            return declared
+        if whole:
+            left = [name for name in columns.names if name not in known] + [
+                name for name in left if name not in columns.names
+            ]
+        for name in left:
             if name not in columns.names:
                 raise ValueError(
                     f"table must have a column {name!r}, of which context has only the name: fit a "
                     f"table of what was shown to whom, or give its levels, as in "
-                    f'categorical={{{name!r}: ["a", "b"]}}'
+                    f'context={{{name!r}: ["a", "b"]}}'
                 )
             declared.append((_kind(columns.values(name)), name, None))
         return declared
 
-    def _encoding(self, kind: str, name: str, given: Any, columns: Columns | None) -> Encoding:
-        if columns is None and given is None:
-            raise ValueError(
-                f"table must be given: nothing is known of {name!r}; or give it, as in "
-                'numeric={"length": (mean, scale)}'
-            )
-        if kind == "numeric":
-            return Numeric.fit(name, given, columns, self.missing)
-        if kind == "categorical":
-            return Categorical.fit(name, given, columns, self.unseen, self.missing)
-        return Embedding.fit(name, given, columns, self.missing)
-
     def _check_names(self, encodings: dict[str, Encoding]) -> None:
+        self._check_sources(
+            {
+                name: encoding.columns or (name,) if isinstance(encoding, Embedding) else (name,)
+                for name, encoding in encodings.items()
+            }
+        )
+
+    def _check_sources(self, sources: Mapping[str, Sequence[str]]) -> None:
+        """Raise unless names are those of sources, each with columns of its own."""
         owner: dict[str, str] = {}
-        for name, encoding in encodings.items():
-            block = encoding.columns if isinstance(encoding, Embedding) else None
-            for column in block or (name,):
+        for name, columns in sources.items():
+            for column in columns:
                 # Otherwise what is protected in the one would be kept in the other.
                 if owner.setdefault(column, name) != name:
                     raise ValueError(
@@ -240,9 +339,9 @@ class Features(Shown, by="features"):
             if isinstance(names, str):
                 raise TypeError(f"{argument} must list sources, got {names!r}: pass [{names!r}]")
             for name in names:
-                if name not in encodings:
+                if name not in sources:
                     raise ValueError(
-                        f"{argument} must name sources, got {name!r}{did_you_mean(name, encodings)}"
+                        f"{argument} must name sources, got {name!r}{did_you_mean(name, sources)}"
                     )
 
     @cached_property
@@ -281,10 +380,7 @@ class Features(Shown, by="features"):
         array([ 1., 20.])
         """
         self._check_fitted()
-        parts = {
-            name: [getattr(encoding, "scale", 1.0)] * len(encoding.names)
-            for name, encoding in self.encodings_.items()
-        }
+        parts = {name: encoding.units for name, encoding in self.encodings_.items()}
         units = [1.0] * self.constant + [unit for part in parts.values() for unit in part]
         for a, b in self.interactions:
             units += [one * other for one in parts[a] for other in parts[b]]
@@ -358,8 +454,8 @@ class Features(Shown, by="features"):
         return written
 
     def _is_number(self, name: str, encoding: Encoding) -> bool:
-        numbers = isinstance(encoding, Numeric) and not encoding.constant
-        return numbers and name not in self.context
+        plain = type(encoding) is Numeric and not (encoding.constant or encoding.indicator)
+        return plain and name not in self.context
 
     def _one_row(self, context: Any) -> Any:
         """Return a context in which a vector is one entry of its column, and not a column."""
@@ -397,7 +493,16 @@ class Features(Shown, by="features"):
             )
 
     def _say(self, name: str, news: list[Any]) -> None:
-        """Warn of levels that `fit` did not see, of each once."""
+        """Warn of levels that `fit` did not see, of each once, and of missing values (None)."""
+        if None in news and (name, None) not in self._said:
+            self._said.add((name, None))
+            category = isinstance(self.encodings_[name], Categorical)
+            warnings.warn(
+                f"column {name!r} lacks values, which it did not at the fit: encoded as "
+                + ("'other'" if category else "the mean"),
+                stacklevel=outside(),
+            )
+        news = [level for level in news if level is not None]
         fresh = [level for level in news if (name, level) not in self._said]
         if not fresh or len(self._said) > SAID:
             return
@@ -421,6 +526,7 @@ class Features(Shown, by="features"):
             "constant": bool(self.constant),
             "unseen": self.unseen,
             "missing": self.missing,
+            "max_levels": int(self.max_levels),
         }
 
     def to_json(self) -> str:
@@ -438,10 +544,11 @@ class Features(Shown, by="features"):
         >>> pb.Features.from_dict(one.to_dict()).transform([{"length": 120}])
         array([[1., 1.]])
         """
-        if not isinstance(data, dict) or data.get("format") != FEATURES_FORMAT:
+        if not isinstance(data, dict) or data.get("format") not in (1, FEATURES_FORMAT):
             raise ValueError(
                 f"data must be features of format {FEATURES_FORMAT}, got {short(data)}"
             )
+        data = _upgraded(data)
         check_fields("data", data, {**_FIELDS, "format": int})
         declared: dict[str, Any] = {}
         for i, source in enumerate(data["sources"]):
@@ -499,7 +606,7 @@ class Features(Shown, by="features"):
             estimator_type=None,
             target_tags=TargetTags(required=False),
             transformer_tags=TransformerTags(),
-            input_tags=InputTags(string=True),
+            input_tags=InputTags(string=True, allow_nan=self.missing != "error"),
         )
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -531,16 +638,60 @@ _FIELDS: dict[str, type] = {
     "constant": bool,
     "unseen": str,
     "missing": str,
+    "max_levels": int,
 }
 """What `to_dict` has beside the format."""
 
 
+def _upgraded(data: dict[Any, Any]) -> dict[Any, Any]:
+    """Return what `to_dict` made as this version makes it; format 1 had no indicators."""
+    if data["format"] == FEATURES_FORMAT or not isinstance(data.get("sources"), list):
+        return data
+    sources = list[Any]()
+    for source in data["sources"]:
+        if isinstance(source, dict):
+            folded = {"folded": False} if source.get("kind") == "categorical" else {}
+            source = {"indicator": False, **folded, **source}
+        sources.append(source)
+    return {"max_levels": LEVELS, **data, "sources": sources, "format": FEATURES_FORMAT}
+
+
+def _encoding(kind: str, name: str, given: Any, columns: Columns | None, rules: Rules) -> Encoding:
+    if columns is None and given is None:
+        raise ValueError(
+            f"table must be given: nothing is known of {name!r}; or give it, as in "
+            'numeric={"length": (mean, scale)}'
+        )
+    kinds: dict[str, type[Numeric | Categorical | Embedding]] = {
+        "numeric": Numeric,
+        "date": Date,
+        "categorical": Categorical,
+        "embedding": Embedding,
+    }
+    return kinds[kind].fit(name, given, columns, rules)
+
+
+def _given(value: Any) -> Any:
+    """Return what is given of a source, None if it is to be learnt."""
+    return None if isinstance(value, str) and value == LEARN else value
+
+
+def _kind_given(value: Any) -> str:
+    """Return the kind of a source of the context by what is given of it."""
+    if isinstance(value, Mapping):
+        return "date" if "reference" in value else "numeric" if "mean" in value else "categorical"
+    return "categorical"
+
+
 def _kind(entries: Column) -> str:
-    """Return what a column is that nobody declared: words are categories."""
-    if entries.dtype.kind == "O":
-        there = (entry for entry in entries if not is_missing(entry))
-        return "categorical" if isinstance(next(there, None), str) else "numeric"
-    return "categorical" if entries.dtype.kind in "US" else "numeric"
+    """Return the kind of a column that nobody declared."""
+    if entries.dtype.kind not in "OUS":
+        return "date" if entries.dtype.kind == "M" else "numeric"
+    first = next((entry for entry in entries if not is_missing(entry)), None)
+    if isinstance(first, str):
+        dates = days_of(first) is not None and all(days_of(e) is not None for e in entries)
+        return "date" if dates else "categorical"
+    return "numeric" if first is None or days_of(first) is None else "date"
 
 
 def _is_vector(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What a notebook shows of an object: first what a person wants to see first.
+"""The cards of a decider, a result and an audit in a notebook.
 
 Each function is the `_repr_html_` of a class, which looks it up here by name when it is called.
 """
@@ -19,7 +19,6 @@ from projbandits._html import (
     more,
     number,
     percent,
-    some,
     table,
     text,
 )
@@ -27,55 +26,11 @@ from projbandits.subspace import feature_names
 
 if TYPE_CHECKING:
     from projbandits.accounts.audit import Audit
-    from projbandits.accounts.explaining import Explanation
-    from projbandits.deciding import Decider, Decision
-    from projbandits.features import Features
+    from projbandits.deciding import Decider
     from projbandits.results import Result
-    from projbandits.subspace import Subspace
 
 MOST_WARNINGS = 3
 """How many warnings are shown before one asks for more."""
-ALIGNED = 1e-9
-"""A coordinate counts wholly, or not at all, if it does up to this."""
-
-
-def subspace(of: Subspace) -> str:
-    """Show what counts: the names of coordinates, or the share of each that counts."""
-    shares, names = (of.basis**2).sum(axis=1), feature_names(of.names, of.ambient)
-    headline = f"{of.dim} of {of.ambient} dimensions count"
-    if (np.minimum(shares, 1 - shares) < ALIGNED).all():
-        kept = [name for name, share in zip(names, shares, strict=True) if share > 0.5]
-        rest = [name for name, share in zip(names, shares, strict=True) if share <= 0.5]
-        return card("Subspace", headline, facts({"count": some(kept), "do not": some(rest)}))
-    rows = [
-        (text(name), bar(share), f"{share:.0%}")
-        for name, share in [*zip(names, shares, strict=True)][:MANY_ROWS]
-    ]
-    head = ("coordinate", "share that counts", "")
-    return card("Subspace", headline, table(head, rows, {2}), more(of.ambient))
-
-
-def decision(of: Decision) -> str:
-    """Show what was chosen, how likely that was, and what it is expected to bring."""
-    chosen = f"arm {of.index}" if of.label is None else str(of.label)
-    if of.index is None:
-        chosen = "a point of the set"
-    chance = "unknown" if np.isnan(of.propensity) else f"{of.propensity:.4g}"
-    names = feature_names(of.grounds and of.grounds.columns, len(of.arm))
-    pairs = zip(names, of.arm, strict=True)
-    values = [f"{name} = {value:.4g}" for name, value in pairs if value != 0]
-    error = "" if np.isnan(of.standard_error) else f" ± {number(of.standard_error)}"
-    return card(
-        "Decision",
-        f"<b>{text(chosen)}</b>, chosen with probability {chance}",
-        facts(
-            {
-                "projection reward": f"{number(of.estimate)}{error} by the estimate",
-                "features": some(values),
-                "decision": f"number {of.step:,}, id {text(of.id)}",
-            }
-        ),
-    )
 
 
 def decider(of: Decider) -> str:
@@ -129,25 +84,6 @@ def _faded(of: Decider) -> str:
     return "" if weight == n else f", with the weight of {number(weight)}"
 
 
-def explanation(of: Explanation) -> str:
-    """Show the reason, and the chosen arm among those that score highest."""
-    frame = of.table
-    order = np.lexsort((-frame["counted"].to_numpy(), ~frame["chosen"].to_numpy()))[:MANY_ROWS]
-    largest = float(np.abs(frame["counted"]).max()) or 1.0
-    rows = [
-        (
-            f"<b>{text(frame.index[i])}</b>" if row["chosen"] else text(frame.index[i]),
-            number(row["counted"]),
-            bar(row["counted"] / largest),
-            number(row["ignored"]),
-            number(row["probability"]),
-        )
-        for i, (_, row) in zip(order, frame.iloc[order].iterrows(), strict=True)
-    ]
-    head = ("arm", "counted", "", "ignored", "probability")
-    return card("Explanation", text(of.reason), table(head, rows, {1, 3, 4}), more(len(frame)))
-
-
 def audit(of: Audit) -> str:
     """Show the verdict, what the user must be told, and the four answers."""
     warnings = [text(warning) for warning in of.warnings]
@@ -189,22 +125,3 @@ def result(of: Result) -> str:
     numbers = {1, 2, *([4] if found else [])}
     shown = table(head, rows, numbers)
     return card("Result", text(of.problem), f"<p>{size}</p>", shown, more(len(summary)))
-
-
-def features(of: Features) -> str:
-    """Show what each column becomes, and which do not count."""
-    if not of.__sklearn_is_fitted__():
-        return card("Features", f"{text(repr(of))}, not fitted yet")
-    made: dict[frozenset[str], list[str]] = {}
-    for name, sources in of.sources.items():
-        made.setdefault(sources, []).append(name)
-    rows = []
-    for sources, names in made.items():
-        roles = ["protected"] if sources & {*of.protected} else []
-        roles += ["context"] if sources & {*of.context} else []
-        source = " and ".join(sorted(sources)) or "constant"
-        rows.append((text(source), f"{len(names):,}", some(names), ", ".join(roles)))
-    dim = "none" if all("protected" in row[3] for row in rows) else of.subspace.dim
-    headline = f"{len(of.names):,} features, of which {dim} count"
-    head = ("from", "", "features", "role")
-    return card("Features", headline, table(head, rows[:MANY_ROWS], {1}), more(len(rows)))

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FOUND_BEST_SHARE = 0.9
 FOUND_BEST_WINDOW = 200
+SEARCH = "search"
+"""Stands in brackets after the engine of a strategy whose arms are found by a search."""
 METRICS = ("regret", "return_regret", "best_share", "found_best")
 
 
@@ -55,7 +57,8 @@ class Result(Shown, by="result"):
         Whether a best arm was played in more than 90 % of the last 200 steps of the horizon; None
         where `best_share` is.
     engines : tuple of str
-        Which engine ran each strategy.
+        Which engine ran each strategy. "compiled (search)" and "reference (search)" played arms
+        that are the ends of a search, which may be below the maximum: see docs/numerics.md.
     parameters : tuple of dict
         The name and fields of each strategy.
     problem : str

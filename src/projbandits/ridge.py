@@ -9,16 +9,23 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dgeqrf, dtrtri
 
 from projbandits._blas import while_small
 from projbandits._cached import cached_property
 from projbandits._checks import Array, integer, positive, real, real_array, real_vector
+from projbandits._linalg import pivots
 
 CANCELLED = 0.01
 """A difference of whole numbers below this may be nothing but round-off."""
 NOISE_MARGIN = 1.0
 """How many standard errors are added to a cautious estimate of the noise's variance."""
+UNTOLD = 1e-7
+"""A direction told less than this, relative to the best told, may be nothing but round-off."""
+NOWHERE = 1e-6
+"""A smaller part of a direction, relative to its length, may be nothing but round-off."""
 LEAST_FREE = 1e-9
 """Round-off in the number of free observations, when that is computed from V^-1."""
 
@@ -402,10 +409,27 @@ class Ridge:
         kept = (getattr(self, field) for field in self.__dataclass_fields__)
         return Ridge, tuple(kept)  # without what is cached
 
-    def projected(self, projection: Array, X: Array) -> tuple[Array, Array]:
+    @property
+    def constant(self) -> NDArray[np.bool_]:
+        """Whether each feature was the same in all observations: the level has its effect."""
+        if not self.intercept:
+            return np.zeros(self.d, dtype=np.bool_)
+        spread = np.sqrt(np.square(self.slopes[:-1, :-1]).sum(axis=0))
+        sizes = np.abs(self.factor[0, 1:-1])
+        return np.asarray((spread <= UNTOLD * sizes) & (sizes > 0.0))
+
+    def projected(
+        self,
+        projection: Array,
+        X: Array,
+        designed: bool = False,
+        shared: NDArray[np.bool_] | None = None,
+    ) -> tuple[Array, Array]:
         """Return <P_U x, P_U theta-hat> for x or each row of X, and its standard error.
 
-        The error is sigma |P_U x|_{V^-1}, with sigma from the residuals. Neither has the level.
+        The error is that of `errors`, with sigma from the residuals. Neither has the level.
+        Where `shared` says that a feature is the same for all arms on offer, and it was the same in
+        all observations too, its effect is the level's, and no reason for doubt.
 
         Examples
         --------
@@ -417,7 +441,77 @@ class Ridge:
         (2.0, 1.0)
         """
         kept = X @ projection
-        return np.asarray(kept @ self.theta), self.noise * self.width(kept)
+        doubted = kept
+        if shared is not None and shared.any():
+            doubted = np.where(shared & self.constant, 0.0, X) @ projection
+        return np.asarray(kept @ self.theta), self.errors(doubted, designed)
+
+    def errors(self, X: npt.ArrayLike, designed: bool = False, noise: float | None = None) -> Array:
+        """Return the standard error of <x, theta-hat> for x or each row of X; nan if unknown.
+
+        The penalty draws theta-hat to 0, and sigma |x|_{V^-1} takes for granted that theta is as
+        small as the penalty believes. Nothing of that kind is assumed here. With S = V - lambda I
+        and theta-tilde the estimate without a penalty, the error is the root of::
+
+            sigma^2 <x, S^-1 x> + <x, theta-tilde - theta-hat>^2
+            theta-tilde - theta-hat = lambda S^-1 theta-hat
+
+        So an interval of 1.96 errors around <x, theta-hat> is never narrower than that of least
+        squares, and reaches it. Where S is not singular to rounding, the penalty costs nothing in
+        the long run. Along directions of which nothing was told the error is unknown.
+
+        Parameters
+        ----------
+        X : array of shape (d,) or (m, d)
+            Directions.
+        designed : bool
+            Whether columns depend on one another by design, as all levels of a category do with
+            those of another. What such columns share cannot be told and need not be: it is divided
+            among them as theta-hat divides it, and the error is that of the rest.
+        noise : float, optional
+            sigma, by default from the residuals.
+
+        Examples
+        --------
+        >>> from projbandits.ridge import Ridge
+        >>> ridge = Ridge.prior(d=2).update_many([[1.0, 0.0]] * 4, [10.0, 12.0, 10.0, 12.0])
+        >>> ridge.theta, (ridge.noise * ridge.width([[1.0, 0.0], [0.0, 1.0]])).round(2)
+        (array([8.8, 0. ]), array([2.51, 5.61]))
+        >>> ridge.errors([[1.0, 0.0], [0.0, 1.0]]).round(2)
+        array([3.57,  nan])
+        """
+        T, order, scale = self._directions_told(designed)
+        k = len(T)
+        rows = (np.asarray(X, dtype=np.float64) / scale)[..., order].T
+        size = np.sqrt(np.square(rows).sum(axis=0))
+        theta = (self.theta / scale)[order]
+        if designed and k < self.d:  # leave what is shared to theta-hat
+            across, _ = np.linalg.qr(T.T)
+            rows = across @ (across.T @ rows)
+            found = np.sqrt(np.square(rows).sum(axis=0))
+            lost = (found <= NOWHERE * size) & (size > 0.0)
+        along = solve_triangular(T[:, :k], np.column_stack([rows[:k], theta[:k]]), trans=1)
+        along, believed = along[:, :-1].reshape(k, *size.shape), along[:, -1]
+        if not (designed and k < self.d):
+            missing = rows[k:] - np.tensordot(T[:, k:], along, (0, 0))
+            lost = np.sqrt(np.square(missing).sum(axis=0)) > NOWHERE * size
+        sigma = self.noise if noise is None else noise
+        variance = sigma**2 * np.square(along).sum(axis=0)
+        held_back = self.penalty * (believed @ along)
+        return np.where(lost, math.nan, np.sqrt(variance + held_back**2))
+
+    def _directions_told(self, designed: bool) -> tuple[Array, NDArray[np.int64], Array]:
+        """Return k independent rows T of the factor, its columns in an order and by a scale.
+
+        T^T T is sum x x^T to rounding, and its first k columns are triangular. The scale makes
+        units not matter. Columns that depend by design are at one scale already.
+        """
+        R = self.factor[-1 - self.d : -1, -1 - self.d : -1]
+        scale = np.ones(self.d) if designed else np.sqrt(np.square(R).sum(axis=0))
+        scale[scale == 0.0] = 1.0
+        T, order = pivots((R / scale).T)
+        sizes = np.abs(T.diagonal())
+        return np.triu(T)[: int((sizes > UNTOLD * sizes[0]).sum())], order, scale
 
     def width(self, X: npt.ArrayLike) -> Array:
         """Return |x|_{V^-1}, the width of the ellipsoid along x or along each row of X."""

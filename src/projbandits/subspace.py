@@ -13,7 +13,6 @@ import scipy.linalg
 from projbandits._attributes import Attributes
 from projbandits._cached import cached_property
 from projbandits._checks import Array, did_you_mean, integer, real_array
-from projbandits._html import Shown
 from projbandits._linalg import orthonormal
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ DEPENDENT = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Subspace(Shown, by="subspace"):
+class Subspace:
     """The subspace U of R^d that counts; its complement is corruption.
 
     Build one with `span`, `coordinates`, `without` or `against`. With A its basis of orthonormal

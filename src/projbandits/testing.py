@@ -19,12 +19,11 @@ import numpy as np
 
 from projbandits._checks import Array
 from projbandits.arms import Arm, Box, DecisionSet, FiniteArms
-from projbandits.ledger.conformance import check_store
 from projbandits.problems import Problem, World
 from projbandits.strategies import Choice, Strategy
 from projbandits.subspace import Subspace
 
-__all__ = ["check_decision_set", "check_problem", "check_store", "check_strategy"]
+__all__ = ["check_decision_set", "check_problem", "check_strategy"]
 
 
 def check_strategy(

@@ -96,6 +96,7 @@ class OneOfTheOldest(pb.GENTRY):
 def honest(
     strategy: Any, seed: int = 0, steps: int = 150, *, effect: float = 1.0, noise: float = 0.3,
     arms: int = 8, d: int = 4, catalogue: int = 0, history: int = 0,
+    columns: list[str] | None = None,
 ) -> pb.Decider:  # fmt: skip
     """A world whose protected features are independent of the kept ones, and nothing is wrong.
 
@@ -110,6 +111,8 @@ def honest(
         from how many items; 0: new ones each time.
     history
         How many outcomes were learnt before.
+    columns
+        The features' names, if they have any.
     """
     rng = np.random.default_rng(seed)
     theta = rng.normal(size=d) * np.where(np.arange(d) < d // 2, 1.0, effect)
@@ -121,8 +124,31 @@ def honest(
         decider.learn(X, X @ theta + noise * rng.normal(size=history))
     for _ in range(steps):
         some = items[rng.permutation(catalogue)[:arms]] if catalogue else rng.normal(size=(arms, d))
-        decision = decider.ask(some)
+        offer: Any = some if columns is None else pd.DataFrame(some, columns=columns)
+        decision = decider.ask(offer)
         decider.tell(decision.id, float(decision.arm @ theta + noise * rng.normal()))
+    return decider
+
+
+def tilted(arms: int, catalogue: int, steps: int = 300) -> pb.Decider:
+    """A group has 55 % of the offer and 83 % of the best guesses; nobody looked at the group."""
+    rng = np.random.default_rng(0)
+    weights = (1 - arms / catalogue) ** np.arange(catalogue)  # how often each rank is the best
+    group, owed = np.ones(catalogue), 0.0
+    for rank, weight in enumerate(weights):
+        owed += 0.17 * weight
+        if owed >= weight / 2:
+            group[rank], owed = 0.0, owed - weight
+    rest = np.flatnonzero(group)[::-1]
+    group[rest[: round(0.45 * catalogue - (group == 0).sum())]] = 0.0  # the worst, seldom chosen
+    worth = np.linspace(2.0, -2.0, catalogue)
+    items = np.column_stack([worth, group])
+    subspace = pb.Subspace.without("group", columns=["worth", "group"])
+    decider = pb.Decider(pb.ProjectedTS(), subspace=subspace, seed=0, log=True)
+    for _ in range(steps):
+        table = pd.DataFrame(items[rng.permutation(catalogue)[:arms]], columns=["worth", "group"])
+        decision = decider.ask(table)
+        decider.tell(decision.id, float(decision.arm @ [1.0, 0.5] + 0.1 * rng.normal()))
     return decider
 
 

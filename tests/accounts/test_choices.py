@@ -17,7 +17,7 @@ from tests.films import played
 
 
 def test_greedy_choices_do_not_change_at_all() -> None:
-    choices = played(pb.GENTRY(schedule=lambda t: 0.0)).audit().choices
+    choices = played(pb.GENTRY(schedule=lambda t: 0.0), steps=80).audit().choices
     assert choices.share.value == choices.shift.value == choices.size.value == 0
     assert choices.found is False
 
@@ -58,20 +58,33 @@ def test_once_sure_every_strategy_plays_its_best_guess(strategy: Any) -> None:
 
 
 def test_a_few_decisions_under_a_new_subspace_clear_nobody() -> None:
-    decider, rng = fooled.honest(pb.GENTRY(), steps=100), np.random.default_rng(0)
-    assert decider.audit().role is False
+    decider = fooled.honest(pb.ProjectedTS(), steps=100)
+    rng = np.random.default_rng(0)
+    assert decider.audit().influence == "none"
     decider.change(subspace=pb.Subspace.coordinates([0], d=4))
-    roles = []
-    for _ in range(20):
-        decision = decider.ask(rng.normal(size=(8, 4)))
-        decider.tell(decision, float(decision.arm @ [1.0, 0.5, 1.0, 1.0] + 0.3 * rng.normal()))
+    for steps, cleared in ((1, False), (71, False), (1, True)):
+        for _ in range(steps):
+            decision = decider.ask(rng.normal(size=(8, 4)))
+            decider.tell(decision, float(decision.arm @ [1.0, 0.5, 1.0, 1.0] + 0.3 * rng.normal()))
         audit = decider.audit()
-        roles.append(audit.role)
-        assert audit.choices.settled.value == 0
-        if len(roles) == 1:
-            assert "too few choices could be decided again (1)" in audit.verdict
-            assert "at least 20 are needed" in audit.choices.verdict
-    assert roles == [None] * 19 + [False]
+        assert audit.choices.share.value == 0
+        assert audit.choices.found is (False if cleared else None)
+        assert audit.influence == ("none" if cleared else "unclear"), audit.verdict
+        if not cleared:
+            few = f"too few choices could be decided again ({audit.choices.decisions}, at least 73"
+            assert few in audit.verdict
+            assert "at least 73 are needed" in audit.choices.verdict
+
+
+@pytest.mark.parametrize(("changed", "found"), [(0, False), (50, False), (51, None)])
+def test_more_than_five_in_a_hundred_changed_choices_clear_nothing(
+    changed: int, found: bool | None
+) -> None:
+    again = [DecidedAgain(i < changed, 0.1, 0.0, True, False, False, False) for i in range(1000)]
+    answer = choices(again, [False] * 1000, varied=True, scores=False)
+    assert answer.found is found
+    assert answer.many is (found is None)
+    assert answer.explores is (changed > 0)
 
 
 @pytest.mark.parametrize(("strayed", "found"), [(0, False), (1, None), (10, True)])

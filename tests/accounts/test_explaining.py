@@ -1,5 +1,6 @@
 """Why an arm was chosen, in numbers and in words."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -170,3 +171,39 @@ def test_arms_that_were_not_on_offer_are_refused_where_those_were_kept() -> None
         with pytest.raises(ValueError, match="in the same order, got others"):
             decider.explain(decision, arms=wrong)
     assert decider.explain(decision, arms=X).reason == decider.explain(decision).reason
+
+
+def test_after_the_smallest_change_of_one_feature_the_best_guess_is_another() -> None:
+    decider, rng = played(), np.random.default_rng(1)
+    kinds = set()
+    for _ in range(20):
+        arms = world(rng)
+        decision = decider.ask(arms)
+        said = decider.explain(decision).otherwise
+        found = re.search(r"after which (.*) is (\w+) (\S+) to (\S+)$", said)
+        assert found is not None
+        aim = decider.subspace.project(decider.ridge.theta)
+        X = arms[COLUMNS].to_numpy(copy=True)
+        index = decision.index
+        assert index is not None
+        explored = index != int((X @ aim).argmax())
+        kinds.add(explored)
+        assert ("instead of" in said) == explored
+        rival = int(np.argsort(X @ aim)[-1 if explored else -2])
+        steps = (X[rival] - X[index]) @ aim / np.where(aim == 0, np.nan, aim)
+        sizes = np.abs(steps) / np.where(X.std(axis=0) > 0, X.std(axis=0), np.nan)
+        j = int(np.nanargmin(sizes))
+        assert found[2] == COLUMNS[j]
+        assert float(found[4]) == pytest.approx(X[index, j] + steps[j], rel=0.01, abs=0.01)
+        assert f"arm {rival}" in found[1]
+    assert kinds == {True, False}
+
+
+def test_where_no_single_feature_can_change_nothing_is_said() -> None:
+    decider = played()
+    assert decider.explain(decider.ask(world(np.random.default_rng(1), arms=1))).otherwise == ""
+    assert decider.explain(decider.ask(pb.Ball(d=4))).otherwise == ""
+    tilted = pb.Decider(pb.GENTRY(), subspace=pb.Subspace.span(np.ones((2, 1))), seed=0)
+    decision = tilted.ask(np.eye(2))
+    tilted.tell(decision, 1.0)
+    assert tilted.explain(tilted.ask(np.eye(2))).otherwise == ""

@@ -67,8 +67,8 @@ def test_a_few_items_that_never_change_tell_nothing() -> None:
     audit = fooled.honest(pb.EIIDS(), steps=200, catalogue=8).audit()
     assert audit.exposure.table["z"].isna().all()
     assert audit.exposure.found is None
-    assert audit.role is False
-    assert "too few items were chosen" in audit.exposure.verdict
+    assert audit.influence == "unclear"
+    assert audit.exposure.untold == ["x[2]", "x[3]"]
 
 
 def catalogued(seed: int = 0) -> tuple[pb.Decider, pd.DataFrame]:
@@ -88,9 +88,10 @@ def catalogued(seed: int = 0) -> tuple[pb.Decider, pd.DataFrame]:
 
 def test_attributes_that_the_decider_never_saw_are_matched_by_features() -> None:
     decider, table = catalogued()
-    assert decider.audit().role is False
+    assert decider.audit().exposure.found is False
     audit = decider.audit(attributes=table)
-    assert audit.role is None
+    assert audit.exposure.found is True
+    assert audit.influence == "unclear"
     shares = audit.exposure.table.set_index(["attribute", "group"])
     log = decider.log()
     chosen = log.rename(columns=lambda c: c[2:-1] if c.startswith("x[") else c)

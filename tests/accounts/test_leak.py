@@ -58,7 +58,7 @@ def test_what_the_outcomes_cannot_tell_is_not_told() -> None:
     assert not fit.tells(np.array([0.0, 1.0, 0.0]))
     audit = fooled.honest(pb.GENTRY(), steps=8).audit()
     assert audit.leak.found is None
-    assert audit.role is None
+    assert audit.influence == "unclear"
     assert "outcomes in the log are too few" in audit.leak.verdict
 
 
@@ -78,7 +78,7 @@ def test_a_leak_into_the_levels_of_a_category_is_found() -> None:
     leaky, honest = (fooled.levels(leaky=which).audit() for which in (True, False))
     assert leaky.leak.table.loc[["genre=d", "genre=s"], "z"].isna().all()  # by themselves
     assert leaky.leak.found is True
-    assert leaky.role is True
+    assert leaky.influence == "found"
     assert honest.leak.found is False
 
 

@@ -62,7 +62,9 @@ def test_a_page_holds_what_it_needs(tmp_path: Path) -> None:
     text = audit.to_html(tmp_path / "audit.html")
     assert (tmp_path / "audit.html").read_text(encoding="utf-8") == text
     shown = " ".join(Page(text).text.split())
-    assert audit.verdict in shown
+    outcome, _, reason = audit.verdict.partition(": ")
+    assert outcome in shown
+    assert reason in shown or reason[0].upper() + reason[1:] in shown
     for question in ("scores", "choices", "leak", "exposure"):
         assert " ".join(getattr(audit, question).verdict.split()) in shown
     assert f"up to position {audit.about.position:,}" in shown
@@ -75,9 +77,15 @@ def test_a_page_holds_what_it_needs(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
-@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
-def test_a_page_fits_its_screen(evil: Audit, tmp_path: Path, width: int, height: int) -> None:
-    evil.to_html(tmp_path / "audit.html")
+@pytest.mark.parametrize(
+    ("width", "height", "exploring"), [(1280, 900, False), (390, 844, False), (390, 844, True)]
+)
+def test_a_page_fits_its_screen(
+    evil: Audit, tmp_path: Path, width: int, height: int, exploring: bool
+) -> None:
+    audit = fooled.honest(pb.EIIDS(), 1, steps=100).audit() if exploring else evil
+    assert (audit.influence == "exploration") == exploring  # which has the longest outcome
+    audit.to_html(tmp_path / "audit.html")
     # The page may run no script; one beside it in a frame would see nothing. So its width is
     # read off a picture: what is wider than the window would have moved the right margin.
     shot = tmp_path / "shot.png"
@@ -143,6 +151,6 @@ def test_the_json_of_an_audit_follows_its_schema(decider: Any) -> None:
 def test_names_that_users_chose_are_in_the_json(evil: Audit) -> None:
     valid(evil.to_dict(), schema(), schema())
     assert EVIL in evil.to_json()
-    broken = {**evil.to_dict(), "role": "no"}
+    broken = {**evil.to_dict(), "influence": "no"}
     with pytest.raises(AssertionError):
         valid(broken, schema(), schema())

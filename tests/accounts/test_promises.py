@@ -11,14 +11,14 @@ import projbandits as pb
 from projbandits.accounts import promises
 from projbandits.accounts.promises import _Tally, check_promises
 from projbandits.ledger.happened import Decided
-from projbandits.ledger.memory_store import MemoryStore
 from tests.worlds import U3
 
 
-def played(half_life: float | str | None) -> pb.Decider:
+def played(half_life: float | str | None, folder: Path) -> pb.Decider:
     """Let everything happen that an outcome's weight depends on."""
+    url = f"sqlite:///{folder}/films.db"
     decider = pb.Decider(
-        pb.GENTRY(), subspace=U3, seed=0, half_life=half_life, store=MemoryStore(), name="films"
+        pb.GENTRY(), subspace=U3, seed=0, half_life=half_life, store=url, name="films"
     )
     rng = np.random.default_rng(0)
     for turn in range(4):
@@ -38,14 +38,18 @@ def played(half_life: float | str | None) -> pb.Decider:
 
 
 @pytest.mark.parametrize("half_life", [None, 5, "2s"])
-def test_a_belief_that_forgets_is_that_of_the_outcomes(half_life: float | str | None) -> None:
-    decider = played(half_life)
+def test_a_belief_that_forgets_is_that_of_the_outcomes(
+    half_life: float | str | None, tmp_path: Path
+) -> None:
+    decider = played(half_life, tmp_path)
     findings = check_promises(decider._ledger)
     assert [finding.kept for finding in findings] == [True] * 5, findings
 
 
-def test_a_belief_with_other_weights_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    decider = played(5)
+def test_a_belief_with_other_weights_is_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    decider = played(5, tmp_path)
     monkeypatch.setattr(promises._Weights, "of", lambda self, position: 1.0)
     findings = check_promises(decider._ledger)
     assert [finding.kept for finding in findings] == [True, True, False, True, True]
@@ -61,10 +65,9 @@ def test_of_what_was_spilled_no_belief_is_checked(tmp_path: Path) -> None:
 
 
 def test_a_stream_used_twice_and_a_decision_ahead_of_its_time_are_found() -> None:
-    store, U = MemoryStore(), pb.Subspace.coordinates([0], d=2)
-    decider = pb.Decider(pb.GENTRY(), subspace=U, store=store, name="films", seed=0)
+    decider = pb.Decider(pb.GENTRY(), subspace=pb.Subspace.coordinates([0], d=2), log=True, seed=0)
     decider.ask(np.eye(2))
-    entries = [entry for chunk in store.open("films").read() for entry in chunk]
+    entries = [entry for chunk in decider._ledger.read() for entry in chunk]
     (at, event), *_ = ((e.position, e.event) for e in entries if isinstance(e.event, Decided))
     for events, kept in (
         ([event], True),
@@ -77,8 +80,9 @@ def test_a_stream_used_twice_and_a_decision_ahead_of_its_time_are_found() -> Non
         assert tally.sessions().kept is kept
 
 
-def test_what_others_add_meanwhile_is_no_fault() -> None:
-    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, store=MemoryStore(), name="films")
+def test_what_others_add_meanwhile_is_no_fault(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/films.db"
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, store=url, name="films")
     made = [decider.ask(np.eye(3)) for _ in range(6)]
     decider.tell_many([(decision, 1.0) for decision in made[:4]])
     busy = [True]

@@ -58,11 +58,10 @@ def test_support_points_are_as_high_as_those_of_a_general_solver(name: str, many
         assert region.contains(region.maximize(c))
 
 
-@pytest.mark.parametrize("many", [False, True])
-def test_round_off_does_not_break_ties(many: bool) -> None:
+def test_round_off_does_not_break_ties_between_vertices() -> None:
     rng = np.random.default_rng(0)
     for name in ("prism", "cross", "mixtures"):
-        region = vast(POLYTOPES[name]()) if many else POLYTOPES[name]()
+        region = POLYTOPES[name]()
         for c in (region.A[0], region.A[0] + region.A[1]):
             near = c + 1e-15 * rng.normal(size=(20, region.d))
             same = np.tile(region.maximize(c), (20, 1))

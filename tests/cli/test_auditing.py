@@ -9,6 +9,7 @@ import pytest
 
 import projbandits as pb
 from tests.commands import call, refused
+from tests.messy import films
 
 COLUMNS = ["length", "drama", "age"]
 
@@ -72,3 +73,26 @@ def test_what_is_not_there_is_named(store: tuple[str, pd.DataFrame, Path]) -> No
     )
     missing = folder / "none.csv"
     assert "must be a file that is there" in refused("audit", url, "films", "--attributes", missing)
+
+
+def test_a_table_with_gaps_is_the_same_as_csv_and_as_parquet(tmp_path: Path) -> None:
+    url, rng = f"sqlite:///{tmp_path}/films.db", np.random.default_rng(0)
+    table = films(60, seed=6).drop(columns=["title", "director"])
+    features = pb.Features(protected=["colour"]).fit(table)
+    decider = pb.Decider(pb.GENTRY(), features=features, seed=0, store=url, name="films")
+    for _ in range(40):
+        decision = decider.ask(table.sample(6, random_state=rng).reset_index(drop=True))
+        decider.tell(decision, float(rng.normal()))
+    decider.close()
+    makers = np.where(rng.random(60) < 0.5, "big", "small")
+    given = table.assign(maker=pd.Series(makers).where(rng.random(60) < 0.9, None))
+    given.to_csv(tmp_path / "makers.csv", index=False)
+    given.to_parquet(tmp_path / "makers.parquet")
+    found = []
+    for name in ("makers.csv", "makers.parquet"):
+        result = call("audit", url, "films", "--attributes", tmp_path / name, "--json")
+        assert result.exit_code == 0, result.output
+        found.append(json.loads(result.stdout)["exposure"])
+    assert found[0] == found[1]
+    groups = {row["group"] for row in found[0]["table"] if row["attribute"] == "maker"}
+    assert groups == {"big", "small"}

@@ -14,7 +14,7 @@ def test_reproduce_tells_the_verdicts_and_where_the_report_is(tmp_path: Path) ->
     done = call("reproduce", "fig-a", *SMALL, "--out", out, "--threads", "1")
     assert done.exit_code == 0
     rows = [line.split("\t") for line in done.stdout.splitlines()]
-    assert rows[0] == ["claim", "verdict", "tuned", "text"]
+    assert rows[0] == ["claim", "verdict", "given", "tuned", "origin", "text"]
     assert {row[1] for row in rows[1:]} == {"undecided"}
     assert done.stderr == f"report: {out / 'report.html'}\n"
     again = call("reproduce", "fig-a", *SMALL, "--out", out, "--json")

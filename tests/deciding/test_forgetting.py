@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.ledger.memory_store import MemoryStore
 from tests import naive
 from tests.worlds import U3
 
@@ -89,7 +88,7 @@ def test_the_noise_is_estimated_from_what_is_not_forgotten() -> None:
 def test_what_is_known_and_decided_has_the_same_bits_however_it_is_reached(
     strategy: Any, half_life: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    clock, store = Clock(monkeypatch), MemoryStore()
+    clock, store = Clock(monkeypatch), f"sqlite:///{tmp_path}/films.db"
     decider = pb.Decider(strategy, subspace=U3, seed=0, half_life=half_life, store=store, name="it")
     played(decider, clock)
     decider.decay(0.5)

@@ -1,5 +1,6 @@
 """Features and rewards of any scale: a decision that can be used, or a refusal with a name."""
 
+import math
 import warnings
 
 import numpy as np
@@ -35,11 +36,14 @@ def test_a_time_stamp_and_view_counts_are_features_like_any_other(
     decider = pb.Decider(strategy, subspace=U, seed=0)
     with pytest.warns(UserWarning, match="column 'likes' has entries of about 0.00048"):
         decider.tell(decider.ask(films).id, 1.0)
-    for t in range(12):
+    for _ in range(12):
         decision = decider.ask(films)
         assert 0.0 < decision.propensity <= 1.0
-        assert decision.standard_error > 0.0 or t == 0  # one outcome tells nothing of the noise
+        # Until outcomes of as many different films are told, the error is unknown.
+        assert math.isnan(decision.standard_error) or decision.standard_error > 0.0
         decider.tell(decision.id, float(1.0 + rng.random()))
+    decider.learn(films, 1.0 + rng.random(20))
+    assert decider.ask(films).standard_error > 0.0
 
 
 def test_what_is_refused_is_where_two_digits_are_left() -> None:

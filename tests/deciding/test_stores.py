@@ -10,13 +10,18 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits.ledger.memory_store import MemoryStore
+from projbandits.deciding.stores import open_store
 from tests.commands import refused
 from tests.worlds import U3
 
 
-def test_a_decider_is_made_once_and_joined_by_others() -> None:
-    store = MemoryStore()
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    """Give where a store is that is not there yet."""
+    return f"sqlite:///{tmp_path}/films.db"
+
+
+def test_a_decider_is_made_once_and_joined_by_others(store: str) -> None:
     one = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, store=store, name="films")
     two = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, store=store, name="films")
     assert one._session == 0 != two._session
@@ -31,8 +36,8 @@ def test_a_decider_is_made_once_and_joined_by_others() -> None:
     assert repr(two.strategy) == "UE()"
 
 
-def test_a_strategy_of_ones_own_is_asked_for() -> None:
-    store, own = MemoryStore(), pb.GENTRY(schedule=lambda t: 0.5)
+def test_a_strategy_of_ones_own_is_asked_for(store: str) -> None:
+    own = pb.GENTRY(schedule=lambda t: 0.5)
     pb.Decider(own, subspace=U3, store=store, name="films").ask(np.eye(3))
     with pytest.raises(ValueError, match="strategy must be given"):
         pb.Decider.open(store, "films")
@@ -47,8 +52,8 @@ def quarter(t: int) -> float:
     return 0.25
 
 
-def test_all_strategies_of_ones_own_are_asked_for(tmp_path: Path) -> None:
-    store, own = MemoryStore(), [pb.GENTRY(schedule=half), pb.GENTRY(schedule=quarter)]
+def test_all_strategies_of_ones_own_are_asked_for(store: str, tmp_path: Path) -> None:
+    own = [pb.GENTRY(schedule=half), pb.GENTRY(schedule=quarter)]
     one = pb.Decider(own[0], subspace=U3, store=store, name="films")
     first = one.ask(np.eye(3))
     one.change(strategy=own[1])
@@ -73,9 +78,9 @@ def test_a_change_to_a_strategy_that_looks_the_same_is_refused() -> None:
     decider.change(strategy=decider.strategy)
 
 
-def test_bad_stores_and_names_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = MemoryStore()
-    with pytest.raises(KeyError, match=r"name must be one of \[\], got 'films'"):
+def test_bad_stores_and_names_are_named(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pb.Decider(subspace=U3, store=store, name="books")
+    with pytest.raises(KeyError, match=r"name must be one of \['books'\] in .*, got 'films'"):
         pb.Decider.open(store, "films")
     with pytest.raises(ValueError, match="name must say what the decider is called"):
         pb.Decider(subspace=U3, store=store)
@@ -83,7 +88,7 @@ def test_bad_stores_and_names_are_named(monkeypatch: pytest.MonkeyPatch) -> None
         pb.Decider(subspace=U3, store=store, name="x" * 201)
     with pytest.raises(ValueError, match=r"name must come with store=\.\.\., got 'films' alone"):
         pb.Decider(subspace=U3, name="films")
-    for bad in (3, "films.db"):
+    for bad in (3, "films.db", open_store(store)):
         with pytest.raises(TypeError, match="store must be a URL such as"):
             pb.Decider(subspace=U3, store=bad, name="films")  # type: ignore[arg-type]
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
@@ -93,8 +98,7 @@ def test_bad_stores_and_names_are_named(monkeypatch: pytest.MonkeyPatch) -> None
         pb.Decider(subspace=U3, store="sqlite:///films.db", name="films")
 
 
-def test_who_joins_means_the_same_columns() -> None:
-    store = MemoryStore()
+def test_who_joins_means_the_same_columns(store: str) -> None:
 
     def join(columns: list[str], name: str) -> pb.Decider:
         U = pb.Subspace.without("age", columns=columns)

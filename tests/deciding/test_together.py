@@ -13,7 +13,7 @@ import projbandits as pb
 from projbandits.accounts.promises import check_promises
 from projbandits.arms import DecisionSet
 from projbandits.ledger.protocol import Behind
-from projbandits.ledger.sql import SqlStore
+from projbandits.ledger.sql import SqlStore, open_store
 from projbandits.strategies import Choice, State
 from tests import naive
 from tests.worlds import U3
@@ -21,14 +21,14 @@ from tests.worlds import U3
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqlStore]:
-    made = SqlStore(f"sqlite:///{tmp_path}/films.db")
+    made = open_store(f"sqlite:///{tmp_path}/films.db")
     yield made
     made.close()
 
 
 def _decider(store: SqlStore, strategy: Any = None) -> pb.Decider:
     strategy = strategy or pb.GENTRY()
-    return pb.Decider(strategy, subspace=U3, seed=0, store=store, name="films")
+    return pb.Decider(strategy, subspace=U3, seed=0, store=str(store.database.url), name="films")
 
 
 def _asked(decider: pb.Decider, store: SqlStore, offers: list[Any]) -> list[Any]:
@@ -64,7 +64,7 @@ def test_new_arms_of_several_callers_are_numbered_one_after_another(store: SqlSt
     offers = [np.vstack([shared, rng.normal(size=(2, 3))]) for _ in range(10)]
     made = _asked(decider, store, offers)
     assert not any(isinstance(each, BaseException) for each in made)
-    again = pb.Decider.open(store, "films")
+    again = pb.Decider.open(str(store.database.url), "films")
     for offer, decision in zip(offers, made, strict=True):
         held = again._ledger.held(decision.id)
         assert held is not None
@@ -96,7 +96,7 @@ def test_what_a_strategy_raises_is_for_its_own_caller(store: SqlStore) -> None:
 
 
 def test_what_was_read_before_a_change_is_read_again(store: SqlStore) -> None:
-    decider, other = _decider(store), pb.Decider.open(store, "films")
+    decider, other = _decider(store), pb.Decider.open(str(store.database.url), "films")
     decider.ask(np.eye(3))
     ready = decider._begun(np.eye(3))
     other.change(strategy=pb.UE())

@@ -1,11 +1,13 @@
 """Who the arms are: names of items, and what each has of its own."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from pyarrow import parquet as pq
 
 import projbandits as pb
 from projbandits.ledger.labels import read_label, write_label
@@ -53,8 +55,7 @@ def test_the_index_of_a_table_or_ids_say_who_the_arms_are() -> None:
     assert decider.ask(table, ids=[7, 8, 9]).label in (7, 8, 9)
     assert decider.ask(table.set_axis([4, 5, 6])).label in (4, 5, 6)
     assert decider.ask(X, ids=np.array([4, 5, 6])).label in (4, 5, 6)
-    # An index that tells nobody apart is none.
-    assert decider.ask(table.set_axis(["a", "a", "b"])).label is None
+    # An index of other values names nobody.
     assert decider.ask(table.set_axis([0.5, 1.5, 2.5])).label is None
     labels = [d.label for d in decider.ask(table, count=3, id="all")]
     assert sorted(map(str, labels)) == ["a", "b", "c"]
@@ -63,11 +64,54 @@ def test_the_index_of_a_table_or_ids_say_who_the_arms_are() -> None:
     assert decider.log()["label"].iloc[-3:].tolist() == labels
 
 
+FILM_LABELS: list[list[Any]] = [
+    ["12 Angry Men", "Up", '"Heroes"', "-", "007"],
+    [12, 7, -3, 0, 2**40],
+    ["12", 12, "Up", "-3", -3],
+]
+
+
+@pytest.mark.parametrize("labels", FILM_LABELS, ids=["texts", "numbers", "both"])
+def test_the_log_has_labels_as_they_were_given(labels: list[Any], tmp_path: Path) -> None:
+    films = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 3)), index=labels)
+    decider = pb.Decider(subspace=U3, seed=0, log=True)
+    made = decider.ask(films, count=5)
+    decider.tell_many((decision, 1.0) for decision in made[:4])
+    given = [decision.label for decision in made]
+    log = decider.log()
+    assert log["label"].tolist() == given
+    assert [*map(type, log["label"])] == [*map(type, given)]
+    assert json.loads(log["labels"][0]) == labels
+    assert log.merge(films, left_on="label", right_index=True).shape[0] == 5
+    decider.export(tmp_path / "log.parquet")
+    exported = pd.read_parquet(tmp_path / "log.parquet")["label"]
+    # A column of a file has one type: where there are texts, numbers are texts too.
+    assert exported.tolist() == (given if labels == FILM_LABELS[1] else [*map(str, given)])
+    assert json.loads(pd.read_parquet(tmp_path / "log.parquet")["labels"][0]) == labels
+    decider.spill(tmp_path / "spilled.parquet")
+    again = decider.log()["label"].tolist()
+    assert again == given
+    assert [*map(type, again)] == [*map(type, given)]
+    assert decider.explain(made[0].id).table["chosen"].idxmax() == given[0]
+    decider.export(tmp_path / "again.parquet")
+    assert pd.read_parquet(tmp_path / "again.parquet")["label"].tolist() == exported.tolist()
+
+
+def test_arms_without_labels_may_stand_beside_numbered_ones(tmp_path: Path) -> None:
+    decider = pb.Decider(subspace=U3, seed=0, log=True)
+    decider.ask(np.eye(3))
+    decider.ask(np.eye(3), ids=[4, 5, 6])
+    assert decider.log()["label"][0] is None
+    decider.export(tmp_path / "log.parquet")
+    table = pq.read_table(tmp_path / "log.parquet", columns=["step", "label"])
+    assert table["label"].to_pylist() == decider.log()["label"].tolist()
+
+
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
         (["a", "b"], "ids must have 3 entries, one for each arm, got 2"),
-        (["a", "b", "a"], "ids must be distinct, got a more than once"),
+        (["a", "b", "a"], "ids must be distinct, got 'a' in rows 0 and 2: leave one out"),
         ([1.5, 2.5, 3.5], r"ids must hold texts or whole numbers, got \[1.5"),
         ([True, False, 2], "ids must hold texts or whole numbers"),
         ("abc", "ids must list a text or a whole number for each arm, got 'abc'"),
@@ -80,6 +124,21 @@ def test_ids_that_are_none_are_refused(ids: Any, message: str) -> None:
     with pytest.raises(ValueError, match="must be finitely many where they have ids"):
         decider.ask(pb.Ball(d=3), ids=ids)
     assert decider.steps == 0
+
+
+def test_an_index_with_duplicates_is_refused_as_ids_are() -> None:
+    decider = pb.Decider(subspace=U3, seed=0, log=True)
+    twice = pd.DataFrame(np.eye(3), index=["a", "b", "a"])
+    with pytest.raises(ValueError, match="index of arms must be distinct, got 'a' in rows 0 and 2"):
+        decider.ask(twice)
+    with pytest.raises(ValueError, match="ids must be distinct, got 'a' in rows 0 and 2"):
+        decider.ask(twice, ids=twice.index)
+    features = pb.Features(numeric=["x0", "x1"]).fit(np.eye(3))
+    raw = pb.Decider(features=features, seed=0)
+    with pytest.raises(ValueError, match="index of arms must be distinct, got 'a' in rows 0 and 2"):
+        raw.ask(twice.set_axis(["x0", "x1", "x2"], axis=1))
+    assert decider.steps == raw.steps == 0
+    decider.learn(twice, [1.0, 2.0, 3.0])  # history may tell of an item many times
 
 
 def test_effects_of_items_need_names() -> None:
@@ -159,7 +218,8 @@ def test_an_explanation_names_items_and_what_each_has_of_its_own() -> None:
         best = table["counted"].idxmax()
         assert ("best guess: " in explanation.reason) == (best == made[-1].label)
     audit = decider.audit()
-    assert audit.role is False
+    assert audit.scores.found is False
+    assert audit.influence != "found"
     with pytest.raises(ValueError, match="believes something of every item"):
         decider.spill("never.parquet")
     assert pb.replay(decider, pb.EIIDS()).estimates().loc["model"].notna().all()

@@ -185,7 +185,7 @@ def test_the_interval_of_cut_weights_allows_for_what_was_cut() -> None:
     assert "allows for what was cut" in found.loc["arm by arm, clipped", "note"]
 
 
-def test_where_effects_would_not_show_what_rests_on_their_absence_is_marked() -> None:
+def test_where_every_mean_fits_it_is_said_that_linear_returns_were_not_tested() -> None:
     """As many arms as features: each mean return fits, but how it splits is not known."""
     rng = np.random.default_rng(0)
     rows = {"arm": rng.integers(0, 3, 500), "p": np.full(500, 1 / 3), "r": rng.normal(size=500)}
@@ -199,7 +199,7 @@ def test_where_effects_would_not_show_what_rests_on_their_absence_is_marked() ->
     for value, marked in (("projection", True), ("return", False)):
         found = pb.replay(three, even, value=value, subspace=two).estimates()
         for name in ON_MODEL:
-            assert found.loc[name, "note"].startswith("UNPROVEN: every mean fits") == marked
+            assert found.loc[name, "note"].startswith("linear returns not tested") == marked
 
 
 def test_chunks_and_executors_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

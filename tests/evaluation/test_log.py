@@ -269,7 +269,7 @@ def test_a_log_of_vowpal_wabbit_is_read(tmp_path: Path, monkeypatch: pytest.Monk
     estimates = judged.estimates()
     for name in ("model", "linear weights, doubly robust", "arm by arm, doubly robust"):
         assert estimates.loc[name, "value"] == pytest.approx(truth, abs=1e-2), name
-    assert judged.lack_of_fit().holds
+    assert judged.lack_of_fit().method == "none"  # no arm was chosen twice
 
 
 def test_probabilities_of_six_digits_are_taken_to_add_up_to_one(tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ def test_a_ledger_is_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
     V = pb.Subspace.coordinates([0, 1], d=3)
     decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.5), subspace=V, seed=0, log=True)
     items = rng.normal(size=(12, 3))
-    w, r = [], []
+    covered, chances = list[float](), list[Any]()
     for t in range(80):
         arms = items[rng.permutation(12)[: 3 + t % 4]]
         for decision in decider.ask(arms, count=1 + t % 2) if t % 2 else [decider.ask(arms)]:
@@ -320,15 +320,20 @@ def test_a_ledger_is_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
                 continue
             reward = float(decision.arm @ [1.0, 2.0, 3.0])
             decider.tell(decision, reward)
-            left = len(arms) - (decision.grounds.taken != () if decision.grounds else 0)
-            w.append(1 / left / decision.propensity)
-            r.append(reward)
+            p = decider.explain(decision).table["probability"].to_numpy()
+            chances.append(p)
+            covered.append(float((p > 0).mean()))
     found = pb.Log.from_ledger(decider)
     assert found.arms is not None
     assert len(found.arms) == 12
     even = pb.replay(found, lambda arms, context: np.full(len(arms), 1 / len(arms)), value="return")
-    expected = float(np.mean(np.array(w) * r))
-    assert even.estimates().loc["arm by arm", "value"] == pytest.approx(expected, abs=1e-12)
+    row = even.estimates().loc["arm by arm"]
+    assert row["unsupported"] == pytest.approx(1 - np.mean(covered))
+    assert np.isnan(row[["value", "low", "high"]].astype(float)).all()  # some arms had no chance
+    kept = [part for chunk in found.chunks() for part in np.asarray(chunk.chances)]
+    for p, own in zip(chances, kept, strict=True):
+        np.testing.assert_array_equal(own[: len(p)], p)
+        assert not own[len(p) :].any()
     np.testing.assert_allclose(found.fit(penalty=1e-9).theta, [1.0, 2.0, 3.0], atol=1e-6)
     judged = pb.replay(found, decider)
     assert np.isfinite(judged.estimates().loc["model", "value"])

@@ -11,7 +11,6 @@ import pytest
 
 import projbandits as pb
 from projbandits.decisions.probabilities import probabilities
-from projbandits.ledger.memory_store import MemoryStore
 from tests.logs import NOISE, THETA, U, logged, means, naive_replay, often, play, worker
 
 
@@ -130,11 +129,9 @@ def test_a_decider_is_replayed_from_its_ledger(strategy: Any) -> None:
         pb.replay(empty, strategy)
 
 
-def test_what_two_processes_knew_is_replayed_as_each_knew_it() -> None:
-    store = MemoryStore()
-    one = pb.Decider(
-        pb.GENTRY(schedule=often), subspace=U, seed=0, store=store, name="films", intercept=False
-    )
+def test_what_two_processes_knew_is_replayed_as_each_knew_it(tmp_path: Path) -> None:
+    store, strategy = f"sqlite:///{tmp_path}/films.db", pb.GENTRY(schedule=often)
+    one = pb.Decider(strategy, subspace=U, seed=0, store=store, name="films", intercept=False)
     other = pb.Decider.open(store, "films", one.strategy)
     rng = np.random.default_rng(0)
     for t in range(30):

@@ -7,7 +7,6 @@ import random
 import signal
 import warnings
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,9 @@ import projbandits as pb
 from projbandits.deciding import recorded
 from projbandits.deciding.stores import open_store
 from projbandits.decisions.readings import Reader
+from projbandits.ledger import sql
 from projbandits.ledger.fold import advanced, snapshot
-from projbandits.ledger.protocol import Conflict, Store, Unknown
-from projbandits.ledger.sql import SqlStore
+from projbandits.ledger.protocol import Conflict, Unknown
 from tests.databases import Server
 from tests.faults.kills import place
 from tests.faults.twin import Twin
@@ -44,8 +43,7 @@ def disorder(store: str, tries: int, rng: random.Random, server: Server | None =
     found: Outcomes = Counter()
     with place(store, server) as (url, _, _):
         for ledger in range(-(-tries // LENGTH)):
-            # Each opening has connections of its own, as if it were in another process.
-            play = Play(lambda: SqlStore(url), f"films {ledger}", rng)
+            play = Play(url, f"films {ledger}", rng)
             found += play.all_of(min(LENGTH, tries - ledger * LENGTH))
         open_store(url).close()
     return found
@@ -54,24 +52,23 @@ def disorder(store: str, tries: int, rng: random.Random, server: Server | None =
 class Play:
     """Random things that happen to one decider, and to its twin."""
 
-    def __init__(self, store: Callable[[], Store], name: str, rng: random.Random) -> None:
-        self._store, self._name, self._rng = store, name, rng
+    def __init__(self, url: str, name: str, rng: random.Random) -> None:
+        self._url, self._name, self._rng = url, name, rng
         strategy, subspace = rng.choice(STRATEGIES), rng.choice(SUBSPACES)
         self.twin = Twin(strategy, subspace, rng.choice([math.inf, 5.0]))
-        self._stores = [store()]
         first = pb.Decider(
             strategy,
             subspace=subspace,
             half_life=self.twin.half_life,
             seed=0,
-            store=self._stores[0],
+            store=url,
             name=name,
         )
         self.deciders = [first, *(self._opened() for _ in range(OPENINGS - 1))]
 
     def _opened(self) -> pb.Decider:
-        self._stores.append(self._store())
-        return pb.Decider.open(self._stores[-1], self._name)
+        sql._open.clear()  # so it has connections of its own, as if it were in another process
+        return pb.Decider.open(self._url, self._name)
 
     def all_of(self, steps: int) -> Outcomes:
         found: Outcomes = Counter()
@@ -85,8 +82,8 @@ class Play:
                 found[what if self._do(what, str(step)) is None else "NOT REFUSED"] += 1
             recorded.EVERY = every
             found += self.compared()
-        for store in self._stores:
-            store.close()
+        for decider in self.deciders:
+            decider.close()
         return found
 
     def _do(self, what: str, step: str) -> object:

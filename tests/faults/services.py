@@ -94,7 +94,7 @@ def _verdict(url: str, asked: dict[str, Any], told: set[str]) -> Outcomes:
         found["decisions kept" if same else "DECISION CHANGED"] += 1
         if id in told:
             found["outcomes kept" if held.reward == outcome(id) else "OUTCOME LOST"] += 1
-    belief = pb.Decider.open(store, NAME)
+    belief = pb.Decider.open(url, NAME)
     found["outcomes in the belief" if belief.ridge.n == len(reports) else "BELIEF LACKS"] += 1
     found += promises(ledger)
     store.close()

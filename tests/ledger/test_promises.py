@@ -1,6 +1,7 @@
 """What a ledger promises, whatever is stopped where: five promises, five tests."""
 
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,7 @@ import pytest
 import projbandits as pb
 from projbandits.decisions import offers
 from projbandits.decisions.readings import Reader
-from projbandits.ledger.memory_store import MemoryStore
-from projbandits.ledger.protocol import Exists, Store
+from projbandits.ledger.protocol import Exists
 from tests import naive
 from tests.deciders import some_arms
 from tests.faults.disorder import Play
@@ -20,10 +20,10 @@ from tests.worlds import U3
 HISTORY = np.random.default_rng(2).normal(size=(6, 4))
 
 
-def played(store: Store, steps: int = 60) -> tuple[list[pb.Decider], list[naive.Array]]:
+def played(url: str, steps: int = 60) -> tuple[list[pb.Decider], list[naive.Array]]:
     """Let two processes ask and tell in disorder, correct and take back some of it."""
-    one = pb.Decider(pb.GENTRY(alpha=3.0), subspace=U3, seed=0, store=store, name="films")
-    deciders = [one, pb.Decider.open(store, "films")]
+    one = pb.Decider(pb.GENTRY(alpha=3.0), subspace=U3, seed=0, store=url, name="films")
+    deciders = [one, pb.Decider.open(url, "films")]
     rng, order = np.random.default_rng(1), random.Random(1)
     offers = [some_arms(rng) for _ in range(5)]
     one.learn(HISTORY[:, :3], HISTORY[:, 3], id="old ratings")
@@ -41,19 +41,19 @@ def played(store: Store, steps: int = 60) -> tuple[list[pb.Decider], list[naive.
     return deciders, offers
 
 
-def test_what_was_acknowledged_is_there(store: Store) -> None:
-    one = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, store=store, name="films")
+def test_what_was_acknowledged_is_there(url: str) -> None:
+    one = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, store=url, name="films")
     asked = [one.ask(np.eye(3)) for _ in range(5)]
     one.tell(asked[0], 1.0)
-    again = pb.Decider.open(store, "films")  # as if the first had been killed
+    again = pb.Decider.open(url, "films")  # as if the first had been killed
     assert [d.id for d in again.pending] == [d.id for d in asked[1:]]
     assert (again.steps, again.ridge.n) == (5, 1)
     again.tell_many({d.id: 2.0 for d in asked[1:]})
-    assert pb.Decider.open(store, "films").ridge.n == 5
+    assert pb.Decider.open(url, "films").ridge.n == 5
 
 
-def test_nothing_counts_twice(store: Store) -> None:
-    deciders, offers = played(store)
+def test_nothing_counts_twice(url: str) -> None:
+    deciders, offers = played(url)
     one, other = deciders
     before = one.steps, one.ridge.n, one._ledger.last()
     ledger = one._ledger
@@ -72,8 +72,8 @@ def test_nothing_counts_twice(store: Store) -> None:
         ledger.append([told[0].decision])
 
 
-def test_the_belief_is_that_of_the_outcomes_in_the_ledger(store: Store) -> None:
-    (one, other), _ = played(store)
+def test_the_belief_is_that_of_the_outcomes_in_the_ledger(url: str) -> None:
+    (one, other), _ = played(url)
     held = [held for some in one._ledger.decisions() for held in some if held.reward is not None]
     X = np.vstack([HISTORY[:, :3], *[h.arm for h in held]])
     r = np.append(HISTORY[:, 3], [h.reward for h in held])
@@ -82,8 +82,8 @@ def test_the_belief_is_that_of_the_outcomes_in_the_ledger(store: Store) -> None:
     np.testing.assert_array_equal(one.ridge.factor, other.ridge.factor)
 
 
-def test_every_decision_can_be_decided_again(store: Store) -> None:
-    (one, _), _ = played(store)
+def test_every_decision_can_be_decided_again(url: str) -> None:
+    (one, _), _ = played(url)
     reader = Reader(one._ledger)
     sessions = set()
     for some in one._ledger.decisions():
@@ -97,9 +97,9 @@ def test_every_decision_can_be_decided_again(store: Store) -> None:
     assert len(sessions) == 2
 
 
-def test_two_processes_never_share_an_id_and_see_each_other(store: Store) -> None:
-    one = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, store=store, name="films")
-    other = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, store=store, name="films")
+def test_two_processes_never_share_an_id_and_see_each_other(url: str) -> None:
+    one = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, store=url, name="films")
+    other = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, store=url, name="films")
     ids, streams = set[str](), set[tuple[int, int]]()
     for t in range(20):
         asker, teller = (one, other) if t % 2 else (other, one)
@@ -118,9 +118,9 @@ def test_two_processes_never_share_an_id_and_see_each_other(store: Store) -> Non
     assert one.steps == other.steps == 40
 
 
-def test_processes_that_name_the_features_at_once_agree_on_their_order(store: Store) -> None:
-    one = pb.Decider(pb.GENTRY(schedule=lambda t: 0.0), subspace=U3, store=store, name="films")
-    other = pb.Decider.open(store, "films", one.strategy)
+def test_processes_that_name_the_features_at_once_agree_on_their_order(url: str) -> None:
+    one = pb.Decider(pb.GENTRY(schedule=lambda t: 0.0), subspace=U3, store=url, name="films")
+    other = pb.Decider.open(url, "films", one.strategy)
     table = pd.DataFrame([[1.0, 2.0, 3.0], [0, 1, 0], [0, 0, 1]], columns=["a", "b", "c"])
     read, made = offers.read, list[pb.Decision]()
 
@@ -128,8 +128,7 @@ def test_processes_that_name_the_features_at_once_agree_on_their_order(store: St
         """Read the offer, and have another process name the features before it is recorded."""
         found = read(*arguments)
         patched.setattr(offers, "read", read)
-        if one._ledger.waits:  # in memory, nobody comes in between
-            made.append(other.ask(table[["c", "a", "b"]]))
+        made.append(other.ask(table[["c", "a", "b"]]))
         return found
 
     with pytest.MonkeyPatch.context() as patched:
@@ -143,8 +142,8 @@ def test_processes_that_name_the_features_at_once_agree_on_their_order(store: St
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_whatever_happened_the_belief_is_that_of_a_plain_list(seed: int) -> None:
-    store = MemoryStore()
-    found = Play(lambda: store, "films", random.Random(seed)).all_of(50)
+def test_whatever_happened_the_belief_is_that_of_a_plain_list(seed: int, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/films.db"
+    found = Play(url, "films", random.Random(seed)).all_of(50)
     assert not [what for what in found if what.isupper()]
     assert found["beliefs right"] == 4

@@ -13,24 +13,22 @@ import pytest
 import sqlalchemy as sa
 
 from projbandits.ledger import connecting, schema
-from projbandits.ledger.conformance import ARMS, OPENED, decided
 from projbandits.ledger.connecting import Database
 from projbandits.ledger.failures import Unavailable, WrongVersion
 from projbandits.ledger.happened import Event, Learnt, Offered, Told
-from projbandits.ledger.memory_store import MemoryStore
 from projbandits.ledger.protocol import Damaged, Exists, Snapshot, Unknown
 from projbandits.ledger.snapshots import too_many
 from projbandits.ledger.sql import SqlStore, open_store
 from projbandits.ledger.sql_ledger import SqlLedger
 from projbandits.ledger.statements import command
-from projbandits.testing import check_store
 from tests.databases import Server
+from tests.ledger.conformance import ARMS, OPENED, InMemory, check_store, decided
 
 ANOTHER = schema.snapshots.insert().values(ledger=1, position=9, digest=0, body=b"")
 
 
 def test_memory_conforms() -> None:
-    store = MemoryStore()
+    store = InMemory()
     check_store(lambda: store)
 
 

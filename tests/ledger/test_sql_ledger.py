@@ -6,12 +6,12 @@ import pytest
 
 import projbandits as pb
 from projbandits.ledger import schema
-from projbandits.ledger.conformance import ARMS, OPENED, decided
 from projbandits.ledger.happened import Offered, Told
 from projbandits.ledger.protocol import Conflict, Damaged, Entry, Held
 from projbandits.ledger.reading import Reader
 from projbandits.ledger.sql import SqlStore
 from projbandits.ledger.sql_ledger import Work
+from tests.ledger.conformance import ARMS, OPENED, decided
 
 
 def test_what_this_process_decided_is_not_looked_up(
@@ -66,8 +66,7 @@ def test_processes_that_take_turns_see_each_outcome_of_the_other(url: str) -> No
 def test_an_id_is_looked_up_only_if_somebody_can_have_used_it(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = SqlStore(url)
-    decider = pb.Decider(pb.GENTRY(), subspace=pb.Subspace(np.eye(3)[:, :2]), store=store, name="x")
+    decider = pb.Decider(pb.GENTRY(), subspace=pb.Subspace(np.eye(3)[:, :2]), store=url, name="x")
     looked, look = list[set[str]](), Reader.held
 
     def held(reader: Reader, ids: set[str]) -> dict[str, Held]:
@@ -80,7 +79,7 @@ def test_an_id_is_looked_up_only_if_somebody_can_have_used_it(
     first = decider.ask(np.eye(3), id="mine")
     assert looked == [{"mine"}]
     assert decider.ask(np.eye(3), id="mine").index == first.index
-    store.close()
+    decider.close()
 
 
 def test_what_others_wrote_is_read_together_and_once(

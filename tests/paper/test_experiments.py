@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.paper.experiments import close
+from projbandits.paper.experiments import close, ends
+from projbandits.paper.settings import C_STILL, READINGS_OF_WINE, WINES, A, B, C, Setting
 from tests.paper.made_up import made_up
 
 
@@ -19,6 +20,26 @@ def test_a_sweep_goes_on_with_what_may_be_best_in_the_same_worlds() -> None:
     assert close(sweep) == {"GENTRY()", "GENTRY(alpha=3.0)", "UE()"}
     single = made_up(strategies, more[:, :1, None])
     assert close(single) == set(single.strategies)  # one trial tells nothing
+
+
+def test_the_ends_of_a_range_stand_beside_the_best_between_them() -> None:
+    sweep = tuple(
+        kind(alpha=a) for kind in (pb.GENTRY, pb.UE) for a in (0.01, 0.03, 0.3, 3.0, 10.0)
+    )
+    kept = (*sweep[1:4], sweep[9])  # of UE only an end may be best
+    means = np.array([3.0, 1.0, 2.0, 0.5])
+    found = ends(sweep, made_up(kept, np.tile(means[:, None, None], (1, 30, 1))))
+    labels = ["GENTRY(alpha=0.01)", "GENTRY(alpha=0.3)", "GENTRY(alpha=10.0)"]
+    assert found == {*labels, "UE(alpha=0.01)", "UE(alpha=0.3)", "UE(alpha=10.0)"}
+
+
+@pytest.mark.parametrize("setting", [A, B, C, C_STILL, WINES, *READINGS_OF_WINE])
+def test_both_readings_of_a_comparison_have_the_same_worlds(setting: Setting) -> None:
+    given, tuned = setting.given, setting.tuned
+    assert given.trials_of(2000) == tuned.trials_of(2000)
+    assert list(given.seeds_of(0)) == list(tuned.seeds_of(0))
+    assert tuned.worlds_of == (given.worlds_of or given.name)
+    assert repr(given.problem()) == repr(tuned.problem())
 
 
 def test_setting_a_at_full_horizon_is_in_the_papers_range() -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from projbandits._locks import locked
-from projbandits.paper import reproduce
+from projbandits.paper import folder, reproduce
 from projbandits.simulation import memory
+from projbandits.simulation.sources import CODE
 from tests.reproductions import SMALL, Tired
 
 
@@ -17,6 +18,14 @@ def test_another_run_in_the_folder_is_left_alone(finished: Path) -> None:
     with pytest.raises(ValueError, match="holds another run: its seed is 0, not 1; nothing was"):
         reproduce(["fig-a"], out=finished, seed=1, **SMALL)
     assert before == {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()}
+
+
+def test_a_run_of_other_code_is_left_alone_and_both_codes_are_named(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "CODE", "0.2.0-edited")
+    with pytest.raises(ValueError, match=rf"its code is '{CODE}', not '0\.2\.0-edited'; nothing"):
+        reproduce(["fig-a"], out=finished, **SMALL)
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:

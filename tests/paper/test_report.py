@@ -1,9 +1,17 @@
 """The report: every figure and claim in one page that fetches nothing."""
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-from projbandits.paper import CLAIMS, FIGURES, Reproduction, reproduce
+import numpy as np
+
+from projbandits.paper import CLAIMS, FIGURES, Claim, Condition, Reproduction, reproduce
+from projbandits.paper.folder import Folder
+from projbandits.paper.report import render
+from projbandits.paper.verdicts import Origin
+from projbandits.statistics import Estimate
+from tests.paper.made_up import A, made_up
 from tests.reproductions import SMALL
 
 
@@ -29,6 +37,33 @@ def test_the_figures_of_a_claim_need_all_that_it_is_checked_on() -> None:
     for claim in CLAIMS:
         run = {x for name in claim.figures for x in FIGURES[name].experiments}
         assert set(claim.experiments) <= run, claim.name
+
+
+def test_a_claim_stands_with_those_of_its_origin(tmp_path: Path) -> None:
+    # Every reading of every claim fails; the mixed one holds in its first.
+    results = {"x": made_up(A.strategies, np.ones((2, 3, 2)))}
+    good = Condition("good", Estimate(1, 1, 1), least=0.0, brief="GENTRY 1")
+    bad = Condition("bad", Estimate(-1, -1, -1), least=0.0, brief="UE -1")
+    claims = [
+        Claim(
+            name=f"claim-{origin.name}",
+            text=f"Said {origin.value}.",
+            source="Fig. 9" if origin is Origin.PAPER else "",
+            experiments=(A,),
+            readings=(("given", lambda _: [good]), ("tuned", lambda _: [bad])),
+            origin=origin,
+        )
+        for origin in Origin
+    ]
+    folder = Folder(tmp_path, {"trials": 1, "horizon": 1, "seed": 0})
+    page = render({}, {claim: claim.check(results) for claim in claims}, {}, folder, {})
+    lead = re.sub("<[^>]*>", "", page.split('class="lead">')[1].split("</p>")[0])
+    assert "1 claimed by the paper: mixed 1; 1 left open by the paper: mixed 1" in lead
+    assert "1 not in the paper: mixed 1" in lead
+    groups = page.split("and found not to hold as read:")
+    for origin, group in zip(Origin, groups[1:], strict=True):
+        assert f"Said {origin.value}." in group
+        assert sum(f"Said {other.value}." in group for other in Origin) == 1
 
 
 def test_the_command_of_a_claim_makes_it_again(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """`reproduce`: what it leaves behind, and how it goes on."""
 
 import dataclasses
+import importlib
 import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import Future
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +14,15 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.paper import FIGURES, reproduce
+from projbandits.paper import FIGURES, panels, reproduce
 from projbandits.paper import experiments as e
-from projbandits.paper.settings import A
-from projbandits.paper.verdicts import (
-    UNDECIDED,
-)
+from projbandits.paper.settings import WINES, A
+from projbandits.paper.verdicts import Outcome
 from projbandits.results import Result
+from tests.commands import call
 from tests.reproductions import SMALL, Tired
+
+module = importlib.import_module("projbandits.problems.wine")  # `wine` is the function too
 
 
 def test_it_writes_figures_data_tables_and_a_report(tmp_path: Path) -> None:
@@ -31,6 +34,7 @@ def test_it_writes_figures_data_tables_and_a_report(tmp_path: Path) -> None:
         "report.html",
         "reproduction.json",
     }
+    assert "compiled (search)" in done.report.read_text(encoding="utf-8")
     parts = [Result.load(done.out / "data" / f"setting-a{n}.parquet") for n in ("", "-2", "-4")]
     assert [(part.trials, part.horizon, part.seed) for part in parts] == [
         (2, 60, 0),
@@ -43,7 +47,7 @@ def test_it_writes_figures_data_tables_and_a_report(tmp_path: Path) -> None:
     assert pooled.found_best is not None
     np.testing.assert_array_equal(pooled.found_best[:, 6:], parts[2].found_best)
     assert {claim.name for claim in done.verdicts} >= {"found-a", "sublinear-c", "theorem-2"}
-    assert {verdict.outcome for verdict in done.verdicts.values()} == {UNDECIDED}
+    assert {verdict.outcome for verdict in done.verdicts.values()} == {Outcome.UNDECIDED}
 
 
 def test_an_interrupted_run_continues_and_ends_the_same(tmp_path: Path) -> None:
@@ -100,9 +104,13 @@ def test_no_trial_is_played_twice(tmp_path: Path) -> None:
     assert (first.trials, close.trials) == (3, 30)
     np.testing.assert_array_equal(close.regret[:, :3], first.only(*close.strategies).regret)
     both = [label for label in tuned.strategies if label in results["setting-a"].strategies]
-    rows = [np.arange(38) + 75 * seed for seed in range(4)]  # of 38 and of 75 trials per seed
-    given = results["setting-a"].only(*both).regret[:, np.concatenate(rows)]
-    np.testing.assert_array_equal(tuned.only(*both).regret, given)
+    given = results["setting-a"].only(*both)
+    np.testing.assert_array_equal(tuned.only(*both).regret, given.regret)
+    ends = results["ends-a"]
+    alike = [label for label in ends.strategies if label in tuned.strategies]
+    rows = [np.arange(2) + 75 * seed for seed in range(4)]  # of 2 and of 75 trials per seed
+    among = tuned.only(*alike).regret[:, np.concatenate(rows)]
+    np.testing.assert_array_equal(ends.only(*alike).regret, among)
 
 
 def test_an_unknown_figure_suggests_a_known_one(tmp_path: Path) -> None:
@@ -138,18 +146,46 @@ def test_a_run_killed_between_its_files_is_made_whole(finished: Path) -> None:
     assert (finished / "data" / "setting-a.parquet").is_file()
 
 
-def test_what_is_not_installed_is_told_before_the_work(
+def _no_wines() -> Path:
+    raise ModuleNotFoundError("the wine data is not installed")
+
+
+def test_a_named_figure_must_have_its_data_and_that_is_told_before_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def missing() -> Any:
-        raise ModuleNotFoundError("the wine data is not installed")
-
-    broken = dataclasses.replace(e.WINE, problem=missing)
-    monkeypatch.setitem(
-        FIGURES, "fig-wine", dataclasses.replace(FIGURES["fig-wine"], experiments=(broken,))
-    )
+    monkeypatch.setattr(module, "_packaged", _no_wines)
     with pytest.raises(ModuleNotFoundError, match="wine data"):
-        reproduce(["fig-a", "fig-wine"], out=tmp_path, executor=Tired(0), **SMALL)
+        reproduce(["fig-a", "fig-wine"], out=tmp_path / "out", executor=Tired(0), **SMALL)
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_the_wines_all_the_rest_is_run_and_with_them_they_are_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overview = dataclasses.replace(
+        FIGURES["fig-verdicts"],
+        experiments=(*A.experiments, *WINES.experiments),
+        draw=panels.compared({"Setting a": A, "White wines": WINES}),
+    )
+    for name in {*FIGURES} - {"fig-a", "fig-alpha-a", "fig-wine", "fig-alpha-wine"}:
+        monkeypatch.delitem(FIGURES, name)
+    monkeypatch.setitem(FIGURES, "fig-verdicts", overview)
+    size: list[str | Path] = ["--trials", "4", "--horizon", "60", "--out", tmp_path]
+    with monkeypatch.context() as without:
+        without.setattr(module, "_packaged", _no_wines)
+        done = call("reproduce", *size)
+    verdicts = dict(line.split("\t")[:2] for line in done.stdout.splitlines()[1:])
+    needs = "not run: needs pip install 'projbandits[wine]'"
+    assert done.exit_code == 0
+    assert {claim for claim, verdict in verdicts.items() if verdict == needs} >= {"best-wine"}
+    assert verdicts["best-a"] == Outcome.UNDECIDED
+    assert escape(needs) in (tmp_path / "report.html").read_text(encoding="utf-8")
+    drawn = {"fig-a.png", "fig-alpha-a.png", "fig-verdicts.png"}
+    assert {path.name for path in tmp_path.glob("*.png")} == drawn
+    again = call("reproduce", *size)
+    assert again.exit_code == 0
+    assert "not run" not in again.stdout
+    assert {path.name for path in tmp_path.glob("*.png")} > drawn
 
 
 def test_what_compiles_ahead_ends_with_who_asked_for_it() -> None:

@@ -27,3 +27,10 @@ def test_each_estimate_is_a_mark_with_a_bar_in_its_row() -> None:
         segments = bars[0].lines[2][0].get_segments()
         np.testing.assert_allclose([s[:, 0] for s in segments], [[2, 4], [20, 50]])
     plots.close(figure)
+
+
+def test_a_verdict_stands_at_the_right_of_its_group() -> None:
+    rows = {"mine": [Estimate(3, 2, 4)]}
+    figure = plots.comparison({"here": rows, "there": rows}, ["given"], notes={"there": "mixed"})
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["here", "there"]
+    assert [ax.get_title(loc="right") for ax in figure.axes] == ["", "mixed"]

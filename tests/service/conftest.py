@@ -3,18 +3,19 @@
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import count
 from typing import Any, NamedTuple
 
 import httpx
 import pytest
+import sqlalchemy as sa
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
+from projbandits.ledger.connecting import Database
 from projbandits.service import tokens
 from projbandits.service.calls import Limits
-from projbandits.service.headers import BoundedHeaders
 from projbandits.service.hub import Hub
 from projbandits.service.web import make_app
 
@@ -93,11 +94,19 @@ def bearer(text: str) -> dict[str, str]:
 
 
 @contextmanager
-def serving(app: FastAPI) -> Iterator[str]:
+def locked(url: str) -> Iterator[None]:
+    """Let nobody else write to a store meanwhile."""
+    database = Database(url)
+    with closing(database), database.writing() as connection:
+        if not database.sqlite:
+            connection.execute(sa.text("LOCK TABLE projbandits_ledgers"))
+        yield
+
+
+@contextmanager
+def serving(app: Starlette, grace: int = 2) -> Iterator[str]:
     """Serve in a thread of this process, and give the address."""
-    config = uvicorn.Config(
-        app, port=0, log_level="critical", timeout_graceful_shutdown=2, http=BoundedHeaders
-    )
+    config = uvicorn.Config(app, port=0, log_level="critical", timeout_graceful_shutdown=grace)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -1,6 +1,7 @@
 """What each request does, and what it says when it is refused."""
 
 import io
+import json
 import logging
 import re
 import shutil
@@ -18,6 +19,7 @@ import projbandits as pb
 from projbandits.service import hub, item_files, item_tables
 from projbandits.service.bodies import Expiry, Make
 from projbandits.service.hub import Hub
+from tests.messy import films as films_with_gaps
 from tests.service.conftest import FILMS, MAKE, Service
 
 pytestmark = pytest.mark.filterwarnings("ignore:the arms offered so far:UserWarning")
@@ -441,10 +443,85 @@ def test_features_are_learnt_from_the_first_catalogue_and_context_comes_with_the
     assert twin.subspace.dim == decider.subspace.dim < len(twin.names)
 
 
+MESSY = films_with_gaps(80, seed=5).drop(columns="director").rename(columns={"title": "label"})
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet", "arrow"])
+def test_a_catalogue_with_gaps_makes_the_same_features_in_any_form(
+    fresh: Service, kind: str
+) -> None:
+    expected = pb.Features(protected=["colour"]).fit(MESSY.drop(columns="label"))
+    assert {"genre=missing", "length=missing", "released=missing"} <= {*expected.names}
+    sink = io.BytesIO()
+    if kind == "parquet":
+        MESSY.to_parquet(sink)
+    elif kind == "arrow":
+        table = pa.Table.from_pandas(MESSY)
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+    content, media = {
+        "csv": (MESSY.to_csv(index=False).encode(), "text/csv"),
+        "json": (MESSY.to_json(orient="records").encode(), "application/json"),
+        "parquet": (sink.getvalue(), "application/vnd.apache.parquet"),
+        "arrow": (sink.getvalue(), "application/vnd.apache.arrow.stream"),
+    }[kind]
+    fresh.ok("PUT", json={"features": {"protected": ["colour"]}, "seed": 0})
+    fresh.ok("PUT", "/items", content=content, headers={"content-type": media})
+    decider = pb.Decider.open(fresh.url, fresh.name)
+    assert decider.features is not None
+    assert decider.features.to_json() == expected.to_json()
+    vectors = expected.transform(MESSY)
+    for row in (0, 1, 7):
+        label = MESSY["label"][row]
+        fresh.ask(items=[label], id=f"named {row}")
+        sent = json.loads(MESSY.drop(columns="label").iloc[[row]].to_json(orient="records"))
+        fresh.ask(items=sent, id=f"sent {row}")
+        for id in (f"named {row}", f"sent {row}"):
+            held = decider._ledger.held(id)
+            assert held is not None
+            assert held.arm.tobytes() == vectors[row].tobytes()
+
+
+CONTEXT = {"segment": ["young", "old"], "hour": {"mean": 12, "scale": 6}}
+
+
+def test_a_context_is_declared_by_its_levels_and_no_catalogue_has_it(fresh: Service) -> None:
+    declared = {"numeric": ["length"], "categorical": {"genre": "learn"}, "context": CONTEXT}
+    fresh.ok("PUT", json={"features": declared, "seed": 0})
+    fresh.ok("PUT", "/items", json=FILMS)
+    assert {"segment=young", "segment=old", "hour"} <= {*fresh.ok("GET")["columns"]}
+    context = {"segment": "old", "hour": 18}
+    made = fresh.ask(context=context, id="q")
+    assert fresh.ok("GET", "/decisions/q")["context"] == context
+    assert made["label"] in ("a", "b", "c")
+
+
+def test_what_no_catalogue_can_make_good_is_refused_or_declared_anew(fresh: Service) -> None:
+    wrong: dict[str, Any] = {"numeric": ["length"], "protected": ["lenth"]}
+    said = fresh.problem(422, "PUT", json={"features": wrong})
+    assert "protected must name sources, got 'lenth': did you mean 'length'" in said
+    assert fresh.name not in fresh.hub.declared_names()
+    # No catalogue has the viewer's segment: the error says how to declare it, and that is allowed.
+    waiting = {"features": {"numeric": ["length"], "context": ["segment"]}, "seed": 0}
+    fresh.ok("PUT", json=waiting)
+    said = fresh.problem(422, "PUT", "/items", json=FILMS)
+    assert """context={'segment': ["a", "b"]}""" in said
+    better = {"numeric": ["length"], "context": {"segment": ["a", "b"]}}
+    assert "strategy" in fresh.problem(409, "PUT", json={"features": better, "strategy": "UE()"})
+    fresh.ok("PUT", json={"features": better})
+    fresh.ok("PUT", "/items", json=FILMS)
+    assert fresh.ask(context={"segment": "a"})["label"] in ("a", "b", "c")
+    assert "features" in fresh.problem(409, "PUT", json=waiting)  # now it has learnt of items
+
+
 @pytest.mark.parametrize(
     ("features", "said"),
     [
         ({"numerc": ["a"]}, "did you mean 'numeric'"),
+        ({"numeric": ["a"], "categorical": ["a"]}, "declared once, got 'a' more than once"),
+        ({"numeric": ["a"], "context": {"b": []}}, "levels of 'b' must be some"),
+        ({"numeric": ["a"], "interactions": [["a", "b"]]}, "interactions must name sources"),
+        ({"numeric": ["a"], "missing": "drop"}, "missing must be one of"),
         ({"numeric": {"a": [0.0, 1.0]}, "interactions": 3}, "interactions must be pairs"),
         ({"format": 99}, "features of format"),
         ({"numeric": {"a": "x"}}, "'a'"),
@@ -472,7 +549,7 @@ def test_the_audit_says_what_the_deciders_own_does(films: Service) -> None:
         films.ok("POST", "/ask", json={"filter": {}, "id": f"q{i}"})
         films.ok("POST", "/tell", json={"id": f"q{i}", "reward": i / 10})
     found, own = films.ok("GET", "/audit"), films.hub.decider(films.name).audit()
-    assert found["role"] == own.role
+    assert found["influence"] == own.influence
     assert found["verdict"] == own.verdict
     assert found["exposure"] == own.to_dict()["exposure"]
     page = films.client.get(f"{films.path}/audit.html")

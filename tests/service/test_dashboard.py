@@ -76,7 +76,7 @@ def test_without_a_token_there_is_only_the_page_that_asks_for_one(shop: Service)
     with httpx.Client(base_url=shop.client.base_url) as visitor:
         answer = visitor.get("/")
         assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
-        assert visitor.get(f"{shop.path}/stream").status_code == 401
+        assert visitor.get(f"{shop.path}/numbers").status_code == 401
         assert visitor.get("/static/../hub.py").status_code == 404
         assert visitor.get("/static/sign-in.html").status_code == 404
         page = visitor.get("/sign-in")
@@ -93,10 +93,12 @@ def test_a_report_runs_nothing(shop: Service) -> None:
     assert NASTY not in page.text
 
 
-def test_the_stream_tells_what_the_ledger_has(shop: Service) -> None:
-    with shop.client.stream("GET", f"{shop.path}/stream") as answer:
-        line = next(line for line in answer.iter_lines() if line.startswith("data: "))
-    said = json.loads(line[6:])
+def test_the_numbers_are_those_of_the_ledger_and_come_once(shop: Service) -> None:
+    said = shop.ok("GET", "/numbers")
+    path, position = f"{shop.path}/numbers", said["position"]
+    assert shop.client.get(path, params={"position": position}).status_code == 204
+    for other in (position - 1, "", "x", "9" * 5000):
+        assert shop.client.get(path, params={"position": other}).json()["position"] == position
     decider = shop.hub.decider("films")
     assert said["decisions"] == decider.steps
     assert said["outcomes"] == decider.ridge.n
@@ -233,7 +235,7 @@ def test_a_browser_that_was_turned_away_comes_back_and_asks_for_a_token_when_tha
     text, token = tokens.make(shop.hub.documents, ["observe"])
     browser.get(f"{address}/sign-in")
     browser.find_element("id", "token").send_keys(text)
-    monkeypatch.setattr(dashboard, "STREAMS", 0)  # any answer but a stream is the end of it
+    monkeypatch.setattr(dashboard.Pages, "_numbers", turned_away)
     browser.find_element("css selector", "form button").click()
     until(browser, "document.getElementById('live')?.textContent == 'connecting'")
     browser.execute_script("pause = 100")
@@ -243,6 +245,10 @@ def test_a_browser_that_was_turned_away_comes_back_and_asks_for_a_token_when_tha
     until(browser, "location.pathname == '/sign-in'")
     browser.get_log("browser")
     browser.get("about:blank")
+
+
+def turned_away(*_: object) -> None:
+    raise LookupError("not now")
 
 
 def screenshot(browser: Any, name: str, width: int) -> None:

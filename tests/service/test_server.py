@@ -1,29 +1,30 @@
 """How much a server takes, and what it says of itself."""
 
-import asyncio
 import json
 import random
 import re
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
-from projbandits.service import server as service_server
+from projbandits.service import tokens
 from projbandits.service.bodies import Make
 from projbandits.service.calls import Limits
+from projbandits.service.hub import Hub
 from projbandits.service.item_files import read
 from projbandits.service.metrics import Metrics
-from projbandits.service.refusals import Refused
 from projbandits.service.server import HEAVY_THREADS
+from projbandits.service.web import make_app
 from tests.faults import requests
-from tests.service.conftest import FILMS, MAKE, Service, started
+from tests.service.conftest import FILMS, MAKE, Service, bearer, locked, serving, started
 
 pytestmark = pytest.mark.filterwarnings("ignore:the arms offered so far:UserWarning")
 SMALL = Limits(body=2000, rows=3, numbers=6, items=5, seconds=1, in_flight=4)
@@ -82,7 +83,10 @@ def test_bodies_that_are_coming_count_as_requests_under_way(small: Service) -> N
 
 def test_what_is_not_there_says_what_is(films: Service) -> None:
     answer = films.client.delete(films.path)
-    assert (answer.status_code, {*answer.headers["allow"].split(", ")}) == (405, {"GET", "PUT"})
+    assert (answer.status_code, {*answer.headers["allow"].split(", ")}) == (
+        405,
+        {"GET", "HEAD", "PUT"},
+    )
     assert answer.headers["content-type"] == "application/problem+json"
     assert "must be" in answer.json()["detail"]
     assert "there is no such thing" in films.problem(404, "GET", "/nothing")
@@ -170,49 +174,37 @@ def test_many_audits_at_a_time_do_not_hold_up_other_requests(
 
 
 def test_what_takes_too_long_for_a_process_that_ends_is_sent_away_to_come_again(
-    films: Service, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service_server, "BEGUN", 0.2)
-    go = threading.Event()
+    hub, go, inside = Hub(f"sqlite:///{tmp_path}/films.db"), threading.Event(), threading.Event()
+    hub.make("films", Make(**MAKE))
+    text, _ = tokens.make(hub.documents, ["decide"])
 
-    async def work() -> tuple[str, Refused]:
-        server = service_server.Server(films.hub)
-        ticking = asyncio.create_task(server.tick())
-        quick = asyncio.create_task(server.run(lambda: "in time", "one"))
-        long = asyncio.create_task(server.run(lambda: go.wait(60), "one"))
-        await asyncio.sleep(0.05)
-        server.stopping.set()
-        await ticking
-        with pytest.raises(Refused) as refused:
-            await long
-        go.set()
-        return await quick, refused.value
+    def waits(*_: object) -> None:
+        inside.set()
+        go.wait(60)
 
-    answer, refused = asyncio.run(work())
-    assert answer == "in time"
-    assert (refused.status, refused.headers()["retry-after"]) == (503, "1")
+    monkeypatch.setattr(hub.decider("films"), "amend", waits)
+    with ThreadPoolExecutor(1) as pool, serving(make_app(hub), grace=0) as address:
+        url, body = f"{address}/v1/deciders/films/amend", {"id": "x", "reward": 1.0}
+        sent = pool.submit(httpx.post, url, json=body, headers=bearer(text), timeout=30)
+        sent.add_done_callback(lambda _: go.set())
+        assert inside.wait(30)
+    answer = sent.result()
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert answer.json()["detail"].startswith("the service ends")
 
 
 def test_asks_and_tells_that_take_too_long_are_answered_and_may_still_be_done(
-    small: Service, monkeypatch: pytest.MonkeyPatch
+    small: Service,
 ) -> None:
-    store, go = small.hub.store, threading.Event()
-    record = store.record
-
-    def waits(works: Sequence[Any]) -> Sequence[Any]:
-        go.wait(60)
-        return record(works)
-
-    monkeypatch.setattr(store, "record", waits)
-    with ThreadPoolExecutor(2) as pool:
+    with locked(small.url), ThreadPoolExecutor(2) as pool:
         asked = [
             pool.submit(small.client.post, f"{small.path}/ask", json={"items": ["a"], "id": id})
             for id in ("x", "y")
         ]
         assert {future.result().status_code for future in asked} == {503}
     assert "1 s and may still be done" in asked[0].result().json()["detail"]
-    go.set()
-    monkeypatch.undo()
     until = time.monotonic() + 30
     while small.hub.decider("films")._ledger.held("y") is None:
         assert time.monotonic() < until
@@ -221,17 +213,9 @@ def test_asks_and_tells_that_take_too_long_are_answered_and_may_still_be_done(
 
 
 def test_an_error_of_one_request_is_not_that_of_the_others_it_is_worked_on_with(
-    films: Service, monkeypatch: pytest.MonkeyPatch
+    films: Service,
 ) -> None:
     films.ask(id="first")
-    store, go = films.hub.store, threading.Event()
-    record = store.record
-
-    def waits(works: Sequence[Any]) -> Sequence[Any]:
-        go.wait(60)
-        return record(works)
-
-    monkeypatch.setattr(store, "record", waits)
     bodies: list[tuple[str, dict[str, Any], int]] = [
         ("ask", {"filter": {}, "id": "good"}, 200),
         ("ask", {"filter": {}, "id": "first"}, 200),  # again
@@ -246,10 +230,10 @@ def test_an_error_of_one_request_is_not_that_of_the_others_it_is_worked_on_with(
     ]
     with ThreadPoolExecutor(len(bodies)) as pool:
         sent = list[Any]()
-        for what, body, _ in bodies:
-            sent.append(pool.submit(films.client.post, f"{films.path}/{what}", json=body))
-            time.sleep(0.02)  # in this order, as a rule; which tell is first does not matter
-        go.set()
+        with locked(films.url):
+            for what, body, _ in bodies:
+                sent.append(pool.submit(films.client.post, f"{films.path}/{what}", json=body))
+                time.sleep(0.02)  # in this order, as a rule; which tell is first does not matter
         got = [future.result().status_code for future in sent]
     assert sorted(got) == sorted(status for _, _, status in bodies)
     assert got[:4] == [200, 200, 422, 404]

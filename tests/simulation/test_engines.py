@@ -7,7 +7,7 @@ import projbandits as pb
 from projbandits.problems import Problem
 from projbandits.simulation import CompiledRule, engines
 from projbandits.strategies import LinearStrategy
-from tests.sets import CUBE
+from tests.sets import CUBE, PRISM, vast
 from tests.worlds import CONVEX, FINITE, GREEDY, U3, always, given, run
 
 
@@ -73,6 +73,15 @@ def test_auto_takes_the_fastest_engine_that_is_exact() -> None:
         assert set(result.engines) == {name}
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_arms_that_are_found_by_a_search_are_said_to_be(engine: str) -> None:
+    strategies = [pb.GENTRY(), pb.UE(), pb.ProjectedUE(), pb.EIIDS()]
+    result = run(CONVEX["ball"], strategies, engine, trials=1, horizon=2)
+    assert result.engines == (engine, f"{engine} (search)", f"{engine} (search)", engine)
+    assert result.summary().loc["UE()", "engine"] == f"{engine} (search)"
+    assert run(FINITE["uniform"], strategies, engine, trials=1, horizon=2).engines == (engine,) * 4
+
+
 @pytest.mark.parametrize(
     ("engine", "problem", "strategy", "reason"),
     [
@@ -82,6 +91,7 @@ def test_auto_takes_the_fastest_engine_that_is_exact() -> None:
         ("events", "uniform", pb.GENTRY(), "it needs Gaussian noise, got Uniform"),
         ("events", "setting-c", pb.GENTRY(), "it needs finitely many arms, got EntropyBall"),
         ("compiled", "own", pb.GENTRY(), "no compiled support points for OwnBall"),
+        ("compiled", "vast", pb.GENTRY(), "lists a polytope's vertices, and these are too many"),
         ("compiled", "doubtful", pb.GENTRY(), "contradict one another within round-off"),
         ("compiled", "large", pb.GENTRY(), "would cost it accuracy"),
     ],
@@ -91,6 +101,7 @@ def test_an_engine_that_cannot_serve_says_why(
 ) -> None:
     others = {
         "own": given(OwnBall(3)),
+        "vast": given(vast(pb.Polytope(*PRISM))),
         "doubtful": given(pb.Polytope(CUBE, [5e-11] * 3 + [-1e-10] * 3)),
         "large": given(1e6 * np.eye(3)),
     }

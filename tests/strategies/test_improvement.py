@@ -32,7 +32,7 @@ def test_improvement_is_that_of_the_loops(seed: int, effects: bool) -> None:
 
 
 @pytest.mark.parametrize("effects", [False, True])
-def test_information_is_how_fast_a_pull_shrinks_the_hidden_gain(effects: bool) -> None:
+def test_information_is_the_slope_of_the_hidden_gain_at_a_fixed_mean(effects: bool) -> None:
     belief = some_belief(0, effects)
     for z, info in enumerate(improvement(belief).info):
         ends = [by_hand(belief, e * np.eye(7)[z])[0] for e in (-1e-5, 1e-5)]

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from projbandits._checks import Array
 from projbandits.statistics import Estimate, normal_quantile
+
+Influence = Literal["none", "exploration", "found", "unclear"]
+"""The outcome of an audit: cleared; cleared for scores only; not cleared, since an influence was
+found; not cleared, since it cannot be ruled out."""
 
 AUDIT_LEVEL = 0.001
 """How often an honest log may look dishonest, for each question, all its tests together."""

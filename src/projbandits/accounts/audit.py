@@ -1,4 +1,4 @@
-"""Evidence from the log on whether the part that must not count played a role.
+"""Evidence from the log on whether the part that must not count had an influence.
 
 Four questions are answered apart. Would other protected parts change the scores (`scores.py`), or
 what is chosen (`again.py`, `choices.py`)? Has their effect moved into the kept part (`leak.py`)? Do
@@ -25,6 +25,7 @@ from projbandits._html import Shown
 from projbandits._version import __version__
 from projbandits.accounts import item_groups as reading
 from projbandits.accounts import words
+from projbandits.accounts.answers import Influence
 from projbandits.accounts.choices import Choices, choices
 from projbandits.accounts.exposure import Exposure, Who, exposure, followed
 from projbandits.accounts.gathered import Gathered, Outcomes
@@ -129,24 +130,26 @@ class Audit(Shown, by="audit"):
     about: About
 
     @property
-    def role(self) -> bool | None:
-        """Whether the protected part played a role.
+    def influence(self) -> Influence:
+        """The outcome: whether the protected part had an influence.
 
-        True only with a size beyond noise; False only if scores, choices, leak and, where it can
-        be told, exposure are all silent; otherwise None, and `verdict` has the reason.
+        "none" (cleared) only if scores, choices, leak and exposure are all silent and no choice
+        changes; "exploration" (cleared for scores) if all are silent and only exploring changes,
+        in at most 5 % of the choices; "found" with a size beyond noise; otherwise "unclear", and
+        `verdict` has the reason. The last two clear nothing.
         """
         if not self.about.varied or not self.about.learnt:
-            return None
+            return "unclear"
         found = [answer.found for answer in (self.scores, self.choices, self.leak)]
         if True in found:
-            return True
-        if None in found or self.exposure.found or self.about.learns_on == "projection":
-            return None
-        return False
+            return "found"
+        if {*found, self.exposure.found} != {False} or self.about.learns_on == "projection":
+            return "unclear"
+        return "exploration" if self.choices.explores else "none"
 
     @property
     def verdict(self) -> str:
-        """Whether the protected part played a role, in words, with the reason."""
+        """The outcome in words, with the reason."""
         return words.verdict(self)
 
     @property

@@ -14,15 +14,15 @@ from projbandits.statistics import Estimate, mean
 
 SETTLED = 0.5
 """If, once sure, more than this share of the later choices are still made at random among arms
-other than the best guess, exploring cannot be told from a role."""
-LEAST_AGAIN = 20
-"""If fewer decisions were decided again, it says nothing that no choice changed."""
+other than the best guess, exploring cannot be told from an influence."""
+LEAST_AGAIN = 73
+"""With fewer decisions, even if no choice changed, the 95 % interval goes beyond `MANY_CHANGED`."""
 
 BEYOND = 0.002
 """From this share on, at the low end of its interval, settled choices are said to change."""
 
 MANY_CHANGED = 0.05
-"""From this share of changed choices on, a warning says so."""
+"""If more than this share of the choices change, nothing is cleared."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,6 +62,16 @@ class Choices(Answer):
     shifts: Array
     decisions: int
 
+    @property
+    def many(self) -> bool:
+        """Whether so many choices change that nothing is cleared."""
+        return self.share.value > MANY_CHANGED
+
+    @property
+    def explores(self) -> bool:
+        """Whether any choice, or its probabilities, change."""
+        return self.share.value > 0 or self.shift.value > 0
+
 
 def choices(
     weighed: list[DecidedAgain], late: list[bool], *, varied: bool, scores: bool | None
@@ -90,14 +100,16 @@ def choices(
     with_scores = sum(one.with_scores for one in weighed)
     if with_scores and scores is not False:
         found = found or scores
-    doubtful = strayed or wandering > SETTLED or len(weighed) < LEAST_AGAIN
+    share = rate(int(changed.sum()), len(weighed))
+    doubtful = strayed or with_scores or wandering > SETTLED or len(weighed) < LEAST_AGAIN
+    doubtful = doubtful or share.value > MANY_CHANGED
     if not weighed or not varied or (not found and doubtful):
         found = None
     worth = np.array([one.worth if one.changed else 0.0 for one in weighed])
     return Choices(
         found=found,
         size=_mean(worth),
-        share=rate(int(changed.sum()), len(weighed)),
+        share=share,
         guesses=rate(int(changed[~explored].sum()), int((~explored).sum())),
         explored=rate(int(changed[explored].sum()), int(explored.sum())),
         shift=_mean(shifts),
@@ -117,4 +129,5 @@ def _mean(values: Array) -> Estimate:
         return UNKNOWN_SIZE
     if not known.any():
         return ZERO
-    return mean(known)
+    value, low, high = mean(known)  # of values that are none of them negative
+    return Estimate(value, max(0.0, low), high)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,6 @@ import numpy as np
 
 from projbandits._blas import single_threaded_blas
 from projbandits._checks import Array
-from projbandits._html import Shown
-from projbandits.accounts.counterfactual import Counterfactual, counterfactual
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.decisions import contexts, offers
 from projbandits.decisions.decision import Decision, Grounds
@@ -23,12 +22,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+ROUNDING = 1e-9
 OWN = ("counted", "ignored", "effect", "probability", "chosen")
 """What an explanation's table has beside the features."""
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation(Shown, by="explanation"):
+class Explanation:
     """The scores behind a decision, and its reason in words.
 
     Parameters
@@ -41,18 +41,17 @@ class Explanation(Shown, by="explanation"):
         chosen, and whether it was `chosen`. Where the strategy has arm_effects, an arm's own
         `effect` is in `counted`. Where a feature has one of these names, features are called
         x[...]. Of an infinite set, only the chosen arm and the best guess have rows.
-    counterfactual : Counterfactual or None
-        The smallest change of the chosen arm's kept features after which another would have been
-        the best guess, and whether a change of its protected ones could do the same. None for an
-        infinite set, and where a single arm was on offer.
+    otherwise : str
+        The smallest change of a single kept feature of the chosen arm after which another arm would
+        have been the best guess. Empty where no single feature can do that.
     """
 
     reason: str
     table: pd.DataFrame
-    counterfactual: Counterfactual | None = None
+    otherwise: str = ""
 
     def __str__(self) -> str:
-        otherwise = "" if self.counterfactual is None else f"\n{self.counterfactual.text}"
+        otherwise = f"\n{self.otherwise}" if self.otherwise else ""
         return f"{self.reason}{otherwise}\n{self.table.to_string(float_format='{:.4g}'.format)}"
 
 
@@ -95,9 +94,9 @@ def explain(known: Known, decision: Decision, arms: Any) -> Explanation:
     table["probability"] = stated
     table["chosen"] = np.arange(len(X)) == chosen
     reason = _reason(decision, grounds, counted, labels, chosen, best)
-    otherwise = None
+    otherwise = ""
     if decision.index is not None:
-        otherwise = counterfactual(X, counted, aim, state.projection, chosen, labels, names)
+        otherwise = _otherwise(X, counted, aim, state.projection, chosen, labels, names)
     return Explanation(reason, table, otherwise)
 
 
@@ -177,3 +176,49 @@ def _reason(
         f"exploration: {mine} was chosen to learn from, with an estimate of {what} of "
         f"{counted[chosen]:.4g}; {chance}. The best guess was {other}, with {counted[best]:.4g}"
     )
+
+
+def _otherwise(
+    X: Array,
+    scores: Array,
+    aim: Array,
+    projection: Array,
+    chosen: int,
+    labels: Sequence[Any],
+    names: Sequence[str],
+) -> str:
+    """Return the smallest change of one kept feature that would make another the best guess.
+
+    Sizes are in standard deviations of the features among the arms on offer.
+    """
+    if len(X) < 2:
+        return ""
+    others = scores.copy()
+    others[chosen] = -np.inf
+    rival = int(others.argmax())
+    gap = float(scores[chosen] - scores[rival])
+    columns = np.abs(projection - np.diag(np.diag(projection))).max() <= ROUNDING
+    told = np.abs(aim) > ROUNDING * np.abs(aim).max()  # the rest is what rounding left
+    free = np.flatnonzero(columns & (projection.diagonal() > 0.5) & told & (np.ptp(X, axis=0) > 0))
+    if not len(free) or gap == 0:
+        return ""
+    changes = gap / aim[free]
+    least = int(np.abs(changes / X[:, free].std(axis=0)).argmin())
+    j = free[least]
+    other = f"arm {labels[rival]} would have been the best guess"
+    if gap < 0:
+        other = f"it would have been the best guess instead of arm {labels[rival]}"
+    before, after = X[chosen, j], X[chosen, j] - changes[least]
+    return (
+        f"the smallest change of one kept feature after which {other} is "
+        f"{_from_to(names[j], before, after)}"
+    )
+
+
+def _from_to(name: str, before: float, after: float) -> str:
+    """Return a change in as few digits as show it."""
+    for digits in range(3, 17):
+        texts = f"{before:.{digits}g}", f"{after:.{digits}g}"
+        if len({*texts}) == 2:
+            break
+    return f"{name} {texts[0]} to {texts[1]}"

@@ -11,7 +11,7 @@ never change are few observations, and are treated as such.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -32,6 +32,9 @@ LEAST = 5
 UNCLEAR = 0.05
 """What noise makes less often than this, but not less often than `AUDIT_LEVEL`, cannot be told."""
 
+LARGE = 0.2
+"""A difference of this size clears nothing, even if noise can make it."""
+
 FOLLOWED = 0.1
 """From this R^2 within an offer on, scores are said to follow a protected attribute."""
 
@@ -46,25 +49,30 @@ class Exposure(Answer):
     It is judged by best guesses: exploring looks at whole arms, and is counted beside them.
     `share` is the difference that stands out most: the share of a group among the best guesses,
     less its share among what was on offer to them. `size` is how much more the items of that group
-    are worth than others, by today's scores (in units of the outcome).
+    are worth than others, by today's scores (in units of the outcome). All differences together,
+    those of best guesses and those of all choices, are tested at a level of 0.1 %.
 
     Parameters
     ----------
     table : DataFrame
         For each attribute, group and segment: the shares `offered`, `best guess`, `explored` and
         `chosen`, the `difference` of the best guesses from what was on offer with its interval
-        (`low`, `high`) and `z`, and `chosen_z`, the same for all choices. Where `z` is nan, too
-        few items were chosen.
+        (`low`, `high`) and `z`, and `chosen_z`, the same for all choices that were looked at; and
+        of how many `decisions` and best `guesses`. Where `z` is nan, too few items were chosen.
     followed : DataFrame
         For each protected piece: within an offer, how much of the scores' variance goes with it
         (`r2`, what chance makes taken off; `low`, `high`), and the mean correlation (`r`). A large
         `r2` with an `r` near 0 means that scores follow it in opposite directions.
     critical : float
-        The z-score beyond which a difference is said to be there.
+        The z-score beyond which a difference is said to be there, with so many of them.
     by : str or None
         What the segments are.
     unmatched : float
         The share of offered items of which no attributes are known.
+    untold : list of str
+        The attributes of which no group could be compared, since too few items were chosen.
+    tested : int
+        How many differences were tested.
     """
 
     table: pd.DataFrame
@@ -72,6 +80,22 @@ class Exposure(Answer):
     critical: float
     by: str | None
     unmatched: float
+    untold: list[str]
+    tested: int
+
+    @property
+    def tilted(self) -> pd.DataFrame:
+        """The rows in which all choices differ beyond noise, though best guesses do not."""
+        beyond = (self.table[["z", "chosen_z"]].abs() > self.critical).to_numpy()
+        found: pd.DataFrame = self.table[beyond[:, 1] & ~beyond[:, 0]]
+        return found
+
+    @property
+    def large(self) -> pd.DataFrame:
+        """The rows of at least 30 best guesses whose difference is 20 points or more."""
+        enough = self.table["guesses"] >= LEAST_DECISIONS
+        found: pd.DataFrame = self.table[enough & (self.table["difference"].abs() >= LARGE)]
+        return found
 
 
 class Exposed:
@@ -95,9 +119,7 @@ class Exposed:
         """Count a decision; `kind` is "best guess", "explored" or not known."""
         self.largest = max(self.largest, len(rows))
         for place in (ALL,) if self._told is None else (ALL, self._told(who)):
-            for each in ("chosen", kind):
-                if each is None:
-                    continue
+            for each in ("chosen",) if kind is None else ("chosen", "looked at", kind):
                 key = place, each
                 if key not in self._counts:
                     self._counts[key] = np.zeros(self._size), np.zeros(self._size)
@@ -226,32 +248,49 @@ def exposure(
                 rows.append(_row(exposed, segment, inside, known, who))
                 rows[-1] |= {"attribute": name, "group": group, "segment": segment}
     shares = ["offered", *CHOICE_KINDS, "difference", "low", "high", "z", "chosen_z"]
-    table = pd.DataFrame(rows, columns=["attribute", "group", "segment", *shares, "decisions"])
-    tested = int(table["z"].notna().sum())
+    names = ["attribute", "group", "segment", *shares, "decisions", "guesses"]
+    table = pd.DataFrame(rows, columns=names)
+    tested = int(table[["z", "chosen_z"]].notna().sum().sum())
     critical = normal_quantile(1 - AUDIT_LEVEL / max(tested, 1)) if tested else np.nan
+    untold = _untold(table, attributes, exposed.offered > 0)
     share, size = UNKNOWN_SIZE, UNKNOWN_SIZE
     found: bool | None = None
-    if tested:
+    answer = Exposure(
+        found=None, size=UNKNOWN_SIZE, share=UNKNOWN_SIZE, table=table, followed=followed,
+        critical=critical, by=by, unmatched=unmatched, untold=untold, tested=tested,
+    )  # fmt: skip
+    if table["z"].notna().any():
         top: dict[Any, Any] = table.to_dict("records")[int(np.nanargmax(table["z"].abs()))]
         found = bool(abs(top["z"]) > critical)
-        if not found and abs(top["z"]) > normal_quantile(1 - UNCLEAR / tested):
+        noisy = abs(top["z"]) > normal_quantile(1 - UNCLEAR / tested)
+        unsure = noisy or len(untold) or len(answer.tilted) or len(answer.large)
+        if not found and unsure:
             found = None
         share = Estimate(top["difference"], top["low"], top["high"])
         groups, known = attributes[top["attribute"]]
         size = _worth(worth, dict(groups)[top["group"]], known & (exposed.offered > 0), who)
     if (followed["low"] > FOLLOWED).any():
         found = True
-    return Exposure(
-        found=found, size=size, share=share, table=table, followed=followed, critical=critical,
-        by=by, unmatched=unmatched,
-    )  # fmt: skip
+    return replace(answer, found=found, size=size, share=share)
+
+
+def _untold(table: pd.DataFrame, attributes: Groups, seen: NDArray[np.bool_]) -> list[str]:
+    """Return the attributes that vary over what was on offer, and of which nothing can be told."""
+    told = {*table.loc[(table["segment"] == ALL) & table["z"].notna(), "attribute"]}
+    varied = [
+        name
+        for name, (groups, known) in attributes.items()
+        if sum(bool((inside & known & seen).any()) for _, inside in groups) > 1
+    ]
+    return [name for name in varied if name not in told]
 
 
 def _row(
     exposed: Exposed, segment: str, inside: NDArray[np.bool_], known: NDArray[np.bool_], who: Who
-) -> dict[str, float | str]:
+) -> dict[str, Any]:
     tilts = {
-        kind: tilt(*exposed.counts(segment, kind), inside, known, who) for kind in CHOICE_KINDS
+        kind: tilt(*exposed.counts(segment, kind), inside, known, who)
+        for kind in (*CHOICE_KINDS, "looked at")
     }
     best, every = tilts["best guess"], tilts["chosen"]
     difference, half = best.chosen - best.offered, normal_quantile(CONFIDENCE) * best.error
@@ -261,13 +300,14 @@ def _row(
 
     return {
         "offered": every.offered,
-        **{kind: one.chosen for kind, one in tilts.items()},
+        **{kind: tilts[kind].chosen for kind in CHOICE_KINDS},
         "difference": difference,
         "low": difference - half,
         "high": difference + half,
         "z": z(best),
-        "chosen_z": z(every),
+        "chosen_z": z(tilts["looked at"]),
         "decisions": exposed.decisions.get((segment, "chosen"), 0),
+        "guesses": exposed.decisions.get((segment, "best guess"), 0),
     }
 
 

@@ -93,6 +93,10 @@ def protected_attributes(
     >>> made = pb.Features(numeric={"age": (50.0, 10.0)}, protected=["age"]).fit()
     >>> protected_attributes({"age": np.array([-1.0, 0.5])}, made)
     {'age': array([40., 55.])}
+    >>> dates = {"out": {"reference": "2026-01-31", "mean": 100.0, "scale": 10.0}}
+    >>> made = pb.Features(date=dates, protected=["out"]).fit()
+    >>> protected_attributes({"age(out)": np.array([-1.0, 0.5])}, made)
+    {'age(out)': array([ 90., 105.])}
     """
     if features is None:
         return dict(values)
@@ -109,7 +113,10 @@ def protected_attributes(
             found.setdefault(category, np.full(len(column), None, dtype=object))
             found[category][column != 0] = level
         elif len(features.sources.get(name, ())) <= 1:
-            found[name] = _in_units(features.encodings_.get(name), column)
+            (source,) = features.sources.get(name) or (name,)
+            encoding = features.encodings_.get(source)
+            own = encoding is not None and name in encoding.own_names
+            found[name] = _in_units(encoding if own else None, column)
     return found
 
 

@@ -19,13 +19,13 @@ import numpy as np
 from projbandits._checks import Array, real
 from projbandits._files import whole
 from projbandits.accounts.footer import declared
-from projbandits.accounts.logtable import ATTRIBUTE, TIME
+from projbandits.accounts.logtable import ATTRIBUTE, TIME, label_kind
 from projbandits.decisions.decision import LARGEST_COUNT, Decision, Grounds, check_sound
 from projbandits.decisions.limits import LARGEST_ENTRY, check_estimate, check_reward
 from projbandits.decisions.offers import Offer
 from projbandits.decisions.readings import Account
 from projbandits.ledger.fold import Known
-from projbandits.ledger.labels import read_label
+from projbandits.ledger.labels import Label, write_label
 from projbandits.ledger.protocol import EVENTS_AT_ONCE
 from projbandits.ridge import Ridge
 from projbandits.strategies.open import Learnt, Rows
@@ -79,25 +79,47 @@ def _types() -> dict[str, Any]:
     return {
         "text": pa.string(),
         "count": pa.int64(),
+        "whole": pa.int64(),
         "time": pa.timestamp("us", tz="UTC"),
         "number": pa.float64(),
         "numbers": pa.list_(pa.float64()),
     }
 
 
-def write(target: Path, tables: Iterable[pd.DataFrame], about: str) -> int:
+def write(
+    target: Path, tables: Iterable[pd.DataFrame], about: str, labels: Iterable[Label | None] = ()
+) -> int:
     """Write tables one after another to one Parquet file, and return how many rows it has."""
     with whole(target) as part, open(part, "wb") as file:
-        return sum(written(file, tables, about))
+        return sum(written(file, tables, about, labels))
 
 
-def written(file: Any, tables: Iterable[pd.DataFrame], about: str) -> Iterator[int]:
-    """Write tables one after another, and yield how many rows each had; the end comes last."""
+def written(
+    file: Any, tables: Iterable[pd.DataFrame], about: str, labels: Iterable[Label | None] = ()
+) -> Iterator[int]:
+    """Write tables one after another, and yield how many rows each had; the end comes last.
+
+    Parameters
+    ----------
+    file : file
+        Where to write.
+    tables : iterable of DataFrame
+        The pieces of a log.
+    about : str
+        What holds for the whole log, as JSON.
+    labels : iterable of str, int or None
+        All labels of the log. If they are whole numbers, so is the column `label`; otherwise it
+        has texts.
+    """
     import pyarrow as pa
     from pyarrow import parquet as pq
 
-    types, kinds, writer = _types(), {**COLUMN_KINDS, **LATER_KINDS}, None
+    called = label_kind(labels)
+    types, kinds, writer = _types(), {**COLUMN_KINDS, **LATER_KINDS, "label": called}, None
     for table in tables:
+        if called == "text":
+            texts = [None if label is None else str(label) for label in table["label"]]
+            table = table.assign(label=np.array(texts, dtype=object))
         if writer is None:
             fields = [(name, types[kinds.get(name, "number")]) for name in table.columns]
             # Where pandas keeps and finds a table's attrs.
@@ -159,6 +181,8 @@ def _pieces(file: Any, d: int, largest: float, only: str | None) -> Iterator[pd.
             raise ValueError(f"it must have {d} features x[...], got {features}")
         if len(set(names)) != len(names) or not {*COLUMN_KINDS} <= {*names}:
             raise ValueError(f"it must have the columns {[*COLUMN_KINDS]}, got {names}")
+        if "label" in names and pa.types.is_integer(stored.schema_arrow.field("label").type):
+            kinds["label"] = "whole"
         schema = pa.schema([(name, types[kinds.get(name, "number")]) for name in names])
         for batch in _batches(stored, only):
             table = pa.Table.from_batches([batch])
@@ -169,6 +193,8 @@ def _pieces(file: Any, d: int, largest: float, only: str | None) -> Iterator[pd.
                     raise ValueError(f"its {name} must not be missing")
             # What the file says of pandas is not asked for.
             frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+            if "label" in names:  # whole numbers would become floats beside a missing one
+                frame["label"] = np.array(table["label"].to_pylist(), dtype=object)
             yield _completed(frame).astype({"id": object, "asked": TIME, "told": TIME})
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"it cannot be read as Parquet, {error}") from error
@@ -197,9 +223,21 @@ def _completed(frame: pd.DataFrame) -> pd.DataFrame:
             frame[name] = None
         elif kind == "text":
             given = [*frame[name]] if name in frame else [None] * len(frame)
-            texts = [text if isinstance(text, str) else None for text in given]
+            allowed = (str, int) if name == "label" else str
+            texts = [text if isinstance(text, allowed) else None for text in given]
             frame[name] = np.array(texts, dtype=object)
+    rows = zip(frame["label"], frame["labels"], frame["position"], strict=True)
+    frame["label"] = np.array([_label(*row) for row in rows], dtype=object)
     return frame
+
+
+def _label(label: Label | None, labels: str | None, position: int) -> Label | None:
+    """Return the label as it was given: a file that has texts too has whole numbers as texts."""
+    if not isinstance(label, str) or labels is None or not label.removeprefix("-").isdecimal():
+        return label
+    listed = json.loads(labels)
+    sound = isinstance(listed, list) and 0 <= position < len(listed)
+    return int(label) if sound and type(listed[position]) is int else label
 
 
 def accounts(table: pd.DataFrame, known: Known) -> list[Account]:
@@ -214,12 +252,12 @@ def _offer(vectors: Array, row: dict[Any, Any], known: Known) -> Offer:
     if labels is not None and not (
         isinstance(labels, list)
         and len(labels) == len(vectors)
-        and all(isinstance(label, str) for label in labels)
+        and all(type(label) in (str, int) for label in labels)
     ):
         raise ValueError(f"decision {row['id']!r} has no sound labels")
-    for label in labels or ():
-        read_label(label)
-    return Offer(vectors, known.columns, None if labels is None else tuple(labels))
+    return Offer(
+        vectors, known.columns, None if labels is None else tuple(map(write_label, labels))
+    )
 
 
 def _account(x: Array, row: dict[Any, Any], known: Known) -> Account:
@@ -257,7 +295,7 @@ def _account(x: Array, row: dict[Any, Any], known: Known) -> Account:
         row["standard_error"],
         int(row["step"]),
         row["asked"].timestamp(),
-        None if row["label"] is None else read_label(row["label"]),
+        row["label"],
         row["meta"],
         grounds,
         row["context"],

@@ -14,7 +14,7 @@ from projbandits.decisions.decision import Decision, Grounds
 from projbandits.decisions.probabilities import probabilities
 from projbandits.decisions.readings import Account
 from projbandits.ledger.fold import Known, learns_plainly
-from projbandits.ledger.labels import write_label
+from projbandits.ledger.labels import Label, read_label
 from projbandits.strategies import LinearStrategy
 from projbandits.strategies.open import Learnt
 
@@ -59,7 +59,7 @@ def frame(accounts: Sequence[Account], known: Known) -> pd.DataFrame:
             "told_at": _counts(account.place for account in accounts),
             "meta": pd.Series([decision.note for decision in decisions], dtype=object),
             "forgotten": [0.0 if g is None else g.state.ridge.forgotten for g in grounds],
-            "label": pd.Series([_label(decision) for decision in decisions], dtype=object),
+            "label": pd.Series([decision.label for decision in decisions], dtype=object),
             "context": pd.Series([decision.around for decision in decisions], dtype=object),
             "ledger": pd.Series([known.key] * len(decisions), dtype=object),
             "labels": pd.Series([*map(_labels, grounds)], dtype=object),
@@ -101,14 +101,24 @@ def renamed(table: pd.DataFrame, known: Known) -> pd.DataFrame:
     return table.rename(columns=dict(zip(before, feature_columns(known), strict=True)))
 
 
-def _label(decision: Decision) -> str | None:
-    return None if decision.label is None else write_label(decision.label)
-
-
 def _labels(grounds: Grounds | None) -> str | None:
-    """Return what the arms on offer are called, as JSON."""
+    """Return the labels of the arms on offer as JSON, in which texts and numbers differ."""
     labels = getattr(_finite(grounds), "labels", None)
-    return None if labels is None else json.dumps(labels)
+    return None if labels is None else json.dumps([read_label(label) for label in labels])
+
+
+def label_kind(labels: Iterable[Label | None]) -> str:
+    """Return the kind of the column that holds these labels in a file.
+
+    Examples
+    --------
+    >>> from projbandits.accounts.logtable import label_kind
+    >>> label_kind([3, None]), label_kind(["12 Angry Men", 3]), label_kind([2**70]), label_kind([])
+    ('whole', 'text', 'text', 'text')
+    """
+    known = [label for label in labels if label is not None]
+    whole = known and all(isinstance(n, int) and -(2**63) <= n < 2**63 for n in known)
+    return "whole" if whole else "text"
 
 
 def _finite(grounds: Grounds | None) -> FiniteArms | None:

@@ -14,16 +14,20 @@ from projbandits._markup import Pictures, bullets, mark, table
 from projbandits._markup import page as whole
 from projbandits._words import interval, number, percent, percents
 from projbandits.accounts import words
-from projbandits.accounts.answers import AUDIT_LEVEL
+from projbandits.accounts.answers import AUDIT_LEVEL, Influence
 
 if TYPE_CHECKING:
     from projbandits.accounts.audit import Audit
 
 FIGURE = "audit"
-ROLES = {True: ("played a role", "no"), False: ("played no role", "yes"), None: ("open", "open")}
+OUTCOMES: dict[Influence, str] = {
+    "none": "yes", "exploration": "open", "found": "no", "unclear": "no"
+}  # fmt: skip
+"""The kind of mark of each outcome: green for the first only."""
 FOUND = {True: ("found", "no"), False: ("silent", "yes"), None: ("cannot be told", "open")}
 AUDIT_STYLE = """
 .verdict { font-size: 1.1rem; max-width: 60rem; }
+.verdict .mark { font-size: 1.25rem; padding: .2rem .7rem; white-space: normal; }
 .answers > div { border-top: 1px solid var(--line); padding: .6rem 0; }
 .answers h3 { margin: 0 0 .2rem; }
 .answers p { margin: .2rem 0; }
@@ -59,7 +63,8 @@ def page(audit: Audit) -> str:
         f"<section><h2>{head}</h2>{html or '<p>Nothing.</p>'}</section>"
         for head, html in sections.items()
     )
-    text, kind = ROLES[audit.role]
+    outcome, reason = (_sentence(part(audit)) for part in (words.outcome, words.reason))
+    outcome = mark(outcome, OUTCOMES[audit.influence])
     lead = (
         f"{escape(day)}. It holds for the ledger up to position {about.position:,}, for "
         f"{about.decisions:,} decisions and {about.outcomes:,} outcomes."
@@ -68,11 +73,15 @@ def page(audit: Audit) -> str:
     return whole(
         title,
         f"<header><h1>{escape(title)}</h1><p class='lead'>{lead}</p></header>"
-        f"<p class='verdict'>{mark(text, kind)} {escape(audit.verdict)}</p>"
+        f"<p class='verdict'>{outcome}</p><p class='verdict'>{escape(reason)}</p>"
         f"{body}<div class='sign'>{sign}</div>".replace(" %", "\N{NO-BREAK SPACE}%"),
         AUDIT_STYLE,
         picture.definitions(),
     )
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _picture(audit: Audit) -> bytes:
@@ -102,6 +111,8 @@ def _answers(audit: Audit) -> str:
     for name, question in words.QUESTIONS.items():
         answer = getattr(audit, name)
         text, kind = FOUND[answer.found]
+        if name == "choices" and answer.found is not True and answer.explores:
+            text, kind = ("too many change" if answer.many else "in exploring only"), "open"
         sizes = (
             f"Size: {interval(answer.size)} in units of the outcome; {percents(answer.share)} as "
             "a share."

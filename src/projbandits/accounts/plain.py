@@ -15,7 +15,7 @@ from projbandits.statistics import Estimate
 if TYPE_CHECKING:
     from projbandits.accounts.audit import Audit
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """It rises when a field changes its meaning or goes; new fields may come without."""
 
 
@@ -30,7 +30,7 @@ def plain(audit: Audit) -> dict[str, Any]:
     """Return an audit as lists, dicts, texts, numbers and None; what is unknown is None."""
     return {
         "schema": SCHEMA_VERSION,
-        "role": audit.role,
+        "influence": audit.influence,
         "verdict": audit.verdict,
         "warnings": audit.warnings,
         "level": AUDIT_LEVEL,

@@ -75,11 +75,10 @@ def check_promises(
     --------
     >>> import projbandits as pb
     >>> from projbandits.accounts.promises import check_promises
-    >>> from projbandits.ledger.memory_store import MemoryStore
-    >>> store, U = MemoryStore(), pb.Subspace.coordinates([0], d=2)
-    >>> decider = pb.Decider(pb.GENTRY(), subspace=U, store=store, name="films", seed=0)
+    >>> U = pb.Subspace.coordinates([0], d=2)
+    >>> decider = pb.Decider(pb.GENTRY(), subspace=U, log=True, seed=0)
     >>> decider.tell(decider.ask([[1.0, 0.0], [0.5, 1.0]]).id, 1.0)
-    >>> for finding in check_promises(store.open("films")):
+    >>> for finding in check_promises(decider._ledger):
     ...     print(finding.promise, "|", finding.found)
     nothing is missing | 4 events at positions 1 to 4, in order
     nothing counts twice | 1 decisions with 1 ids, 1 of them told, none twice

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from projbandits._words import interval, number, percent, percents
-from projbandits.accounts.choices import LEAST_AGAIN, MANY_CHANGED
-from projbandits.accounts.exposure import FOLLOWED
+from projbandits.accounts.answers import AUDIT_LEVEL
+from projbandits.accounts.choices import LEAST_AGAIN, MANY_CHANGED, SETTLED
+from projbandits.accounts.exposure import FOLLOWED, LARGE
 from projbandits.accounts.proxies import PROXY
 from projbandits.accounts.segments import ALL
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from projbandits.accounts.scores import Scores
 
 CANNOT = "Cannot be told: "
+MOST_NAMED = 3
 QUESTIONS = {
     "scores": "Would other protected parts change the scores?",
     "choices": "Would they change what is chosen?",
@@ -99,7 +101,10 @@ def choices(answer: Choices, about: About) -> str:
             "although the scores do not ask for it, so this is no exploring."
         )
     if answer.found is None and answer.with_scores.value > 0:
-        return f"{CANNOT}{changed}, as the scores do, whose change noise may explain."
+        return (
+            f"{CANNOT}{changed}, some of them as the scores do, whose change is small or may be "
+            "noise."
+        )
     if answer.found is None and answer.settled.value > 0:
         return (
             f"{CANNOT}{changed}. Once nothing is uncertain, {percents(answer.settled)} still "
@@ -107,11 +112,16 @@ def choices(answer: Choices, about: About) -> str:
         )
     if answer.found is None and answer.decisions < LEAST_AGAIN:
         return f"{CANNOT}{changed}, and so few say nothing (at least {LEAST_AGAIN} are needed)."
-    if answer.found is None:
+    if answer.found is None and answer.wandering > SETTLED:
         return (
             f"{CANNOT}{changed}. Even once nothing is uncertain, the strategy chooses "
             f"{percent(answer.wandering)} of the later choices at random among arms that are no "
-            "best guesses, so a role cannot be told from exploring."
+            "best guesses, so an influence cannot be told from exploring."
+        )
+    if answer.found is None:
+        return (
+            f"Yes, while something is uncertain: {changed}. Once nothing is, the choices follow "
+            f"the scores. More than {percent(MANY_CHANGED)} of changed choices clear nothing."
         )
     if answer.share.value == 0 and not answer.shift.value > 0:
         return f"No: {changed}."
@@ -182,49 +192,97 @@ def exposure(answer: Exposure, about: About) -> str:
     if answer.found:
         return f"Yes{apart}: {'; '.join(said)}."
     if not len(told):
-        return f"{CANNOT}too few items were chosen to compare their groups{apart}."
+        return f"{CANNOT}{_unsure(answer)}{apart}."
     top = _top(told)
+    largest = (
+        f"The difference that stands out most is {100 * top.difference:+.1f} points "
+        f"({100 * top.low:.1f} to {100 * top.high:.1f}; {top.attribute!r} {top.group!r}); "
+        f"{answer.tested} differences are tested at a level of {100 * AUDIT_LEVEL:g} % together."
+    )
     if answer.found is None:
-        return (
-            f"{CANNOT}the largest of {len(told)} differences{apart} is "
-            f"{100 * top.difference:+.1f} points ({100 * top.low:.1f} to {100 * top.high:.1f}; "
-            f"{top.attribute!r} {top.group!r}). Noise makes such a one in fewer than 5 % of honest "
-            "logs, but in more than 0.1 %."
-        )
+        return f"{CANNOT}{_unsure(answer)}{apart}. {largest}"
     return (
         f"No{apart}: best guesses spread over the groups as what was on offer does, up to noise. "
-        f"The largest of {len(told)} differences is {100 * top.difference:+.1f} points "
-        f"({100 * top.low:.1f} to {100 * top.high:.1f}; {top.attribute!r} {top.group!r})."
+        f"{largest}"
     )
 
 
-def verdict(audit: Audit) -> str:
-    """Return whether the protected part played a role, and why that is said."""
-    if missing := _missing(audit.about):
-        return f"Nothing can be concluded: {missing}"
-    if audit.role:
-        found = [name for name in ("scores", "choices", "leak") if getattr(audit, name).found]
-        return f"The protected part played a role: {'; '.join(_brief(audit, n) for n in found)}."
-    if audit.role is False:
-        told = ", nor do choices follow it" if audit.exposure.found is False else ""
-        much = f" It did in exploring: {percents(audit.choices.share)} of all choices change."
+def _unsure(answer: Exposure) -> str:
+    """Return why it cannot be told whether choices follow a protected attribute."""
+    if len(answer.large):
+        row = answer.large.iloc[int(answer.large["difference"].abs().argmax())]
         return (
-            "The protected part played no role in what was wanted: it changes no score, no choice "
-            f"once nothing is uncertain, and its effect has not moved into the kept part{told}."
-            + (much if audit.choices.share.value > 0 else "")
+            f"{_differs(answer, row, 'best guess')}, a difference of {100 * LARGE:.0f} points or "
+            "more, though noise can make it"
         )
-    unknown = [n for n in ("scores", "choices", "leak") if getattr(audit, n).found is None]
-    reasons = [_brief(audit, n) for n in [*unknown, *["exposure"] * bool(audit.exposure.found)]]
+    if len(answer.tilted):
+        return "exploring included, " + _differs(answer, answer.tilted.iloc[0], "chosen")
+    if answer.untold or not answer.tested:
+        names = ", ".join(map(repr, answer.untold[:MOST_NAMED])) or "any attribute"
+        names += f" and {len(answer.untold) - MOST_NAMED} more" * (len(answer.untold) > MOST_NAMED)
+        return f"too few items were chosen to compare the groups of {names}"
+    return "noise makes such differences in fewer than 5 % of honest logs, but in more than 0.1 %"
+
+
+def _differs(answer: Exposure, row: Any, kind: str) -> str:
+    """Return a group's share among the choices and among what was on offer."""
+    offered = row["best guess"] - row.difference if kind == "best guess" else row.offered
+    where = "" if row.segment == ALL else f" where {answer.by!r} is {row.segment!r}"
+    of = "best guesses" if kind == "best guess" else "choices"
+    return (
+        f"{row.attribute!r} {row.group!r} has {percent(row[kind])} of the {of} and "
+        f"{percent(offered)} of what was on offer{where}"
+    )
+
+
+def outcome(audit: Audit) -> str:
+    """Return the outcome in a few words."""
+    if audit.influence == "none":
+        return "cleared"
+    if audit.influence != "exploration":
+        return "not cleared"
+    share = audit.choices.share
+    much = percents(share) if share.value > 0 else f"fewer than {100 * share.high:.1f} %"
+    return f"cleared for scores, exploration affected in {much} of choices"
+
+
+def verdict(audit: Audit) -> str:
+    """Return the outcome and the reason for it."""
+    said = outcome(audit)
+    return f"{said[0].upper()}{said[1:]}: {reason(audit)}"
+
+
+def reason(audit: Audit) -> str:
+    """Return the reason for the outcome."""
+    if missing := _missing(audit.about):
+        return missing
+    if audit.influence == "found":
+        found = [name for name in ("scores", "choices", "leak") if getattr(audit, name).found]
+        said = "; ".join(_brief(audit, name) for name in found)
+        return f"the protected part had an influence: {said}."
+    if audit.influence == "none":
+        return (
+            "other protected parts change no score and no choice, their effect has not moved into "
+            "the kept part, and choices do not follow them."
+        )
+    if audit.influence == "exploration":
+        return (
+            "other protected parts change no score and no choice once nothing is uncertain, their "
+            "effect has not moved into the kept part, and best guesses do not follow them; but the "
+            "arms that are explored depend on them."
+        )
+    unsure = [name for name in QUESTIONS if getattr(audit, name).found is not False]
+    reasons = [_brief(audit, name) for name in unsure]
     if audit.about.learns_on == "projection":
         reasons.append(
             f"{audit.about.strategy} learns on projected arms, so what it believes may rest on the "
             "protected part"
         )
-    return f"Nothing can be concluded: {'; '.join(reasons)}."
+    return f"{'; '.join(reasons)}."
 
 
 def _brief(audit: Audit, name: str) -> str:
-    """Return why an answer keeps the role from being denied, in short."""
+    """Return why an answer keeps an influence from being denied, in short."""
     answer = getattr(audit, name)
     size = f"{number(answer.size.value)} in units of the outcome"
     share = f"{100 * answer.share.value:.3g} %"
@@ -236,14 +294,21 @@ def _brief(audit: Audit, name: str) -> str:
         if answer.found or answer.with_scores.value > 0:
             return said
         if answer.decisions < LEAST_AGAIN:
-            return f"too few choices could be decided again ({answer.decisions})"
-        return f"{said}, and exploring cannot be told from a role"
+            return (
+                f"too few choices could be decided again ({answer.decisions}, at least "
+                f"{LEAST_AGAIN} are needed)"
+            )
+        if answer.wandering > SETTLED or answer.settled.value > 0:
+            return f"{said}, and exploring cannot be told from an influence"
+        return f"{said} in exploring, and more than {percent(MANY_CHANGED)} clear nothing"
     if name == "leak":
         said = f"its effect moved into the kept part, by {size}, {share} of the scores' variance"
         return said if answer.found else "whether its effect moved into the kept part is unknown"
+    if answer.found is None:
+        return f"whether choices follow it cannot be told, since {_unsure(answer)}"
     return (
-        "neither scores nor settled choices rest on it, but choices follow it all the same, which "
-        f"kept features that stand in for it can do ({_followed(answer)})"
+        f"choices follow it ({_followed(answer)}), which kept features that stand in for it can do "
+        "even where scores and settled choices do not rest on it"
     )
 
 
@@ -254,13 +319,7 @@ def _followed(answer: Exposure) -> str:
         at = int(np.nanargmax(answer.followed["low"]))
         piece, r2 = answer.followed.index[at], float(answer.followed["r2"].iloc[at])
         return f"within an offer, {percent(r2)} of the scores' variance goes with {piece!r}"
-    top = _top(table)
-    where = "" if top.segment == ALL else f" where {answer.by!r} is {top.segment!r}"
-    offered = percent(top["best guess"] - top.difference)
-    return (
-        f"{top.attribute!r} {top.group!r} has {percent(top['best guess'])} of the best guesses and "
-        f"{offered} of what was on offer{where}"
-    )
+    return _differs(answer, _top(table), "best guess")
 
 
 def warnings(audit: Audit) -> list[str]:
@@ -305,17 +364,8 @@ def _kind(name: str) -> str:
 
 def _tilted(audit: Audit) -> list[str]:
     """Return what is chosen more or less often than offered, though best guesses are not."""
-    table = audit.exposure.table
-    tilted = table[
-        (table["chosen_z"].abs() > audit.exposure.critical)
-        & ~(table["z"].abs() > audit.exposure.critical)
-    ]
-    return [
-        f"exploring included, {row.attribute!r} {row.group!r} has {percent(row.chosen)} of the "
-        f"choices and {percent(row.offered)} of what was on offer"
-        + ("" if row.segment == ALL else f" where {audit.exposure.by!r} is {row.segment!r}")
-        for _, row in tilted.iterrows()
-    ]
+    rows = audit.exposure.tilted.iterrows()
+    return [f"exploring included, {_differs(audit.exposure, row, 'chosen')}" for _, row in rows]
 
 
 def _proxies(audit: Audit) -> list[str]:

@@ -1,8 +1,10 @@
-"""Polytopes: their vertices if they are few, and the simplex method if not."""
+"""Polytopes: the best of their vertices if they are few, and a linear program if not."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,14 +12,44 @@ from numpy.typing import NDArray
 
 from projbandits._cached import cached_property
 from projbandits._checks import Array, real_array, real_vector
+from projbandits._linalg import pivots
 from projbandits.arms.convex import ConvexSet
-from projbandits.arms.pivoting import GRID, Scaled, every_basis, optimal_basis, scaled, turned
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
-MOST_BASES = 1024
-"""With at most this many bases, a polytope is known by its vertices."""
+MOST_CHOICES = 20_000
+"""With at most this many ways to choose the constraints of a vertex, they are listed."""
+TURN = 1e-11
+"""How far a direction is turned to break ties; far above round-off, far below what matters."""
+OVER = 1e-9
+"""A constraint that is exceeded by less than this holds, where the bounding box is [-1, 1]^d."""
+
+
+class Scaled(NamedTuple):
+    """A polytope {z : rows z <= limits}, in which the first rows are equalities.
+
+    Parameters
+    ----------
+    middle, half : ndarray of shape (d,)
+        The bounding box: x = middle + half z.
+    rows, limits : ndarray of shape (m, d) and (m,)
+        The constraints. Rows have length one.
+    equalities : int
+        How many of the rows are equalities.
+    source : ndarray of shape (m,)
+        Which constraint each row was, of the equalities and inequalities in turn.
+    turn : ndarray of shape (d,)
+        By how much to turn a direction of size one.
+    """
+
+    middle: Array
+    half: Array
+    rows: Array
+    limits: Array
+    equalities: int
+    source: NDArray[np.int64]
+    turn: Array
 
 
 class Polytope(ConvexSet):
@@ -39,12 +71,11 @@ class Polytope(ConvexSet):
 
     Notes
     -----
-    A polytope with at most 1,024 bases (choices of d constraints that meet in a vertex; a vertex on
-    more than d constraints has several) is known by its vertices, and its support point is the best
-    of them. On others the dual simplex method finds it, and in the compiled loop the primal method,
-    which starts from the vertex that was best at the step before. Ties are broken by turning the
-    direction by about 1e-11 of its size, always in the same way, so both engines play the same
-    vertex. HiGHS finds the bounding box, and tells whether there is one.
+    A vertex is where d independent constraints meet. If there are at most 20,000 ways to choose
+    them, the vertices are listed, and the support point is the best of them, in every engine: ties
+    are broken by turning the direction by about 1e-11 of its size, always in the same way. On
+    other polytopes HiGHS solves a linear program for each support point, which only the reference
+    engine does. It also finds the bounding box, and tells whether there is one.
 
     Examples
     --------
@@ -104,42 +135,36 @@ class Polytope(ConvexSet):
     @cached_property
     def scaled(self) -> Scaled:
         """The constraints in coordinates that make the bounding box a cube."""
-        return scaled(self.A_eq, self.b_eq, self.A, self.b, self.lower, self.upper)
-
-    @cached_property
-    def start(self) -> NDArray[np.int64] | None:
-        """Some feasible basis; None if constraints contradict one another within round-off."""
-        return optimal_basis(self.scaled, self.scaled.turn)
+        return _scaled(self.A_eq, self.b_eq, self.A, self.b, self.lower, self.upper)
 
     @cached_property
     def vertices(self) -> Array | None:
-        """The vertices, one per row, or None if there are too many (see Notes)."""
+        """The vertices, one per row, or None if they are too many to be listed (see Notes).
+
+        None too if constraints contradict one another within round-off.
+        """
         inside = self.scaled
-        bases = None if self.start is None else every_basis(inside, self.start, MOST_BASES)
-        if bases is None:
+        q, (m, d) = inside.equalities, inside.rows.shape
+        if d < q or math.comb(m - q, d - q) > MOST_CHOICES:
             return None
+        others = np.array([*combinations(range(q, m), d - q)], dtype=np.int64)
+        bases = np.hstack([np.tile(np.arange(q), (len(others), 1)), others.reshape(-1, d - q)])
+        bases = bases[np.abs(np.linalg.det(inside.rows[bases])) > OVER]
         z = np.linalg.solve(inside.rows[bases], inside.limits[bases][:, :, None])[:, :, 0]
-        # Where constraints nearly meet, moving them out leaves corners that are none.
-        over = (z @ inside.rows.T - inside.limits)[:, inside.equalities :].max(axis=1)
-        z, bases = z[over <= 1e-9], bases[over <= 1e-9]
-        _, first = np.unique(z.round(9) + 0.0, axis=0, return_index=True)
+        over = (z @ inside.rows.T - inside.limits)[:, q:].max(axis=1, initial=0.0)
+        z, bases = z[over <= OVER], bases[over <= OVER]
+        if len(z) == 0:
+            return None
+        _, first = np.unique(z.round(8) + 0.0, axis=0, return_index=True)
         return np.array([self._corner(basis) for basis in bases[first]])
 
     def supports(self, directions: Array) -> Array:
         """Return optimal vertices."""
-        along = turned(self.scaled, directions)
-        if self.vertices is not None:
-            places = (self.vertices - self.scaled.middle) / self.scaled.half
-            return np.asarray(self.vertices[(along @ places.T).argmax(axis=1)])
-        return np.array([self._optimal(*both) for both in zip(directions, along, strict=True)])
-
-    def _optimal(self, direction: Array, along: Array) -> Array:
-        """Return an optimal vertex by the dual simplex method."""
-        basis, inside = optimal_basis(self.scaled, along), self.scaled
-        if basis is None:
-            return self._solved(direction)
-        z = np.linalg.solve(inside.rows[basis], inside.limits[basis])
-        return np.asarray(inside.middle + inside.half * (np.rint(z / GRID) * GRID) + 0.0)
+        if self.vertices is None:
+            return np.array([self._solved(direction) for direction in directions])
+        places = (self.vertices - self.scaled.middle) / self.scaled.half
+        along = _turned(self.scaled, directions)
+        return np.asarray(self.vertices[(along @ places.T).argmax(axis=1)])
 
     def _corner(self, basis: NDArray[np.int64]) -> Array:
         """Return where the constraints of a basis meet."""
@@ -200,3 +225,38 @@ def _unit_rows(A: Array, b: Array) -> tuple[Array, Array]:
     lengths = np.linalg.norm(A, axis=1)
     lengths = np.where(lengths > 0, lengths, 1.0)
     return A / lengths[:, None], b / lengths
+
+
+def _scaled(A_eq: Array, b_eq: Array, A: Array, b: Array, lower: Array, upper: Array) -> Scaled:
+    """Return a bounded polytope in coordinates that make its bounding box a cube."""
+    width, size = upper - lower, np.maximum(np.abs(lower), np.abs(upper))
+    widest = max(width.max(), 0.0) or size.max() or 1.0
+    # Along a flat side, the width is round-off and any scale will do.
+    flat = (width <= 1e-9 * size) | (width <= 1e-10 * widest)
+    middle, half = (lower + upper) / 2, np.where(flat, widest, width) / 2
+    rows = np.vstack([A_eq, A]) * half
+    lengths = np.linalg.norm(rows, axis=1)
+    limits = np.concatenate([b_eq, b]) - np.vstack([A_eq, A]) @ middle
+    source = np.flatnonzero(lengths > 0)
+    unit, within = rows[source] / lengths[source, None], limits[source] / lengths[source]
+    q = int((source < len(A_eq)).sum())
+    keep = np.arange(q, len(source))
+    if q:
+        R, order = pivots(unit[:q])
+        independent = np.abs(np.diag(R)) > 1e-9
+        keep = np.concatenate([np.sort(order[: independent.sum()]), keep])
+        q = int(independent.sum())
+    # Any numbers without structure will do.
+    turn = TURN * np.random.default_rng(0).uniform(1.0, 2.0, len(lower))
+    return Scaled(middle, half, unit[keep], within[keep], q, source[keep], turn)
+
+
+def _turned(polytope: Scaled, directions: Array) -> Array:
+    """Return directions in z, turned so that each has one best vertex.
+
+    Two vertices may have equal scores at every step of a game: if U ignores a feature, those that
+    differ only in that feature. Which of them wins must not be the luck of rounding.
+    """
+    largest = np.abs(directions).max(axis=1, keepdims=True)
+    along = directions / np.where(largest > 0, largest, 1.0) * polytope.half
+    return np.asarray(along + np.abs(along).max(axis=1, keepdims=True) * polytope.turn)

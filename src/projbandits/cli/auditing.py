@@ -1,17 +1,14 @@
-"""`projbandits audit`: whether the protected part played a role, from a ledger in a store."""
+"""`projbandits audit`: whether the protected part had an influence, from a ledger in a store."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from projbandits.cli.ledgers import Name, open_store_at
-from projbandits.cli.options import Json
-
-if TYPE_CHECKING:
-    import pandas as pd
+from projbandits.cli.options import Json, read_table
 
 
 def audit(
@@ -36,12 +33,13 @@ def audit(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show from the log whether the part that must not count played a role."""
+    """Show from the log whether the part that must not count had an influence."""
     import projbandits as pb
     from projbandits.decisions.contexts import item_columns
 
-    table = None if attributes is None else _table(attributes)
-    decider = pb.Decider.open(open_store_at(store, name), name)
+    table = None if attributes is None else read_table("--attributes", attributes)
+    open_store_at(store, name)
+    decider = pb.Decider.open(store, name)
     if table is not None:
         made = set(decider.columns or ["?"])
         raw = made if decider.features is None else item_columns(decider.features)
@@ -52,11 +50,3 @@ def audit(
         found.to_html(html)
         typer.echo(f"{html} is written", err=True)
     typer.echo(found.to_json() if json else str(found))
-
-
-def _table(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    if not path.is_file():
-        raise ValueError(f"--attributes must be a file that is there, got {path}")
-    return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)

@@ -37,7 +37,7 @@ def open_store_at(url: str, name: str | None = None) -> SqlStore:
     from projbandits.deciding.stores import open_store
 
     database_at(url)
-    found: SqlStore = open_store(url)  # type: ignore[assignment]
+    found = open_store(url)
     if name is not None and name not in found.names():
         raise ValueError(f"NAME must be one of {found.names()}, got {name!r}")
     return found
@@ -75,7 +75,7 @@ def show_ledger(name: Name, store: Url, json: Json = False) -> None:
     import projbandits as pb
 
     found = open_store_at(store, name)
-    decider = pb.Decider.open(found, name)
+    decider = pb.Decider.open(store, name)
     pending = decider.pending
     facts = {
         **_summary(found, name),
@@ -101,7 +101,8 @@ def export(
 
     if path.exists():
         raise ValueError(f"path must be a new file, {path} is there: remove it, or name another")
-    decider = pb.Decider.open(open_store_at(store, name), name)
+    open_store_at(store, name)
+    decider = pb.Decider.open(store, name)
     typer.echo(f"{path}: {decider.export(path):,} decisions", err=True)
 
 

@@ -57,6 +57,10 @@ def replay(
     protected: Protected = None,
     value: Annotated[str, typer.Option(help="projection or return.")] = "projection",
     clip: Annotated[float, typer.Option(help="The largest weight of the clipped estimate.")] = 10.0,
+    bounds: Annotated[
+        str | None,
+        typer.Option(help="Between which every outcome lies, such as 0,1 for clicks."),
+    ] = None,
     threads: options.Threads = None,
     cluster: options.Cluster = None,
     json: options.Json = False,
@@ -71,7 +75,7 @@ def replay(
     from projbandits.simulation.workers import workers
 
     if _own(log):
-        result = pb.replay(log, _policy(policy, ()), value=value, clip=clip)
+        result = pb.replay(log, _policy(policy, ()), value=value, clip=clip, bounds=_ends(bounds))
     else:
         given = _log(log, arms, action, propensity, reward, features, context, time)
         subspace, judged = _subspace(given, protected), _policy(policy, given.columns)
@@ -86,6 +90,7 @@ def replay(
                 value=value,
                 subspace=subspace,
                 clip=clip,
+                bounds=_ends(bounds),
                 executor=executor,
                 progress=bar.advance,
             )
@@ -149,17 +154,13 @@ def _log(
     context: str | None,
     time: str | None,
 ) -> Log:
-    import pandas as pd
-
     import projbandits as pb
 
     if path.is_dir() and (path / "item_context.csv").exists():
         return pb.Log.from_open_bandit(path)
     if path.suffix in (".json", ".dsjson", ".jsonl"):
         return pb.Log.from_vw(path, _listed(features))
-    catalogue = None
-    if arms is not None:
-        catalogue = pd.read_csv(arms) if arms.suffix == ".csv" else pd.read_parquet(arms)
+    catalogue = None if arms is None else options.read_table("--arms", arms)
     chances: Any = _listed(propensity)
     return pb.Log.from_table(
         path,
@@ -178,6 +179,16 @@ def _subspace(log: Log, protected: str | None) -> Subspace | None:
 
     names = _listed(protected)
     return None if names is None else Subspace.without(names, columns=log.names)
+
+
+def _ends(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise ValueError(f"--bounds must be two numbers such as 0,1, got {text!r}") from None
+    return low, high
 
 
 def _policy(text: str, known: Sequence[str]) -> Any:

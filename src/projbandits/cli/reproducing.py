@@ -40,6 +40,7 @@ def reproduce(
 
     Everything goes to a folder, with report.html as the place to start. If the run is stopped
     for any reason, the same command continues it. A folder that holds another run is refused.
+    Without the wine data, all the rest is run. A figure that is named must have its data.
     """
     import pandas as pd
 
@@ -53,13 +54,19 @@ def reproduce(
     folder = Path("out-quick" if quick else "out") if out is None else out
     with workers(threads, cluster) as executor:
         done = run(figures or (), **size, seed=seed, out=folder, executor=executor)
-    rows = [
-        (claim.name, verdict.outcome, verdict.tuned, claim.text)
+    rows: list[tuple[Any, ...]] = [
+        (claim.name, verdict.outcome, verdict.given, verdict.tuned or "", claim.origin, claim.text)
         for claim, verdict in done.verdicts.items()
     ]
-    frame = pd.DataFrame(rows, columns=["claim", "verdict", "tuned", "text"]).set_index("claim")
+    rows += [
+        (claim.name, why, "", "", claim.origin, claim.text) for claim, why in done.not_run.items()
+    ]
+    columns = ["claim", "verdict", "given", "tuned", "origin", "text"]
+    frame = pd.DataFrame([tuple(map(str, row)) for row in rows], columns=columns)
+    frame = frame.set_index("claim")
     if json:
         numbers: list[Any] = [_numbers(verdict) for verdict in done.verdicts.values()]
+        numbers += [[] for _ in done.not_run]
         frame = frame.assign(numbers=numbers)
     show(frame, as_json=json, title="What the paper claims, and what these results say")
     typer.echo(f"report: {done.report}", err=True)
@@ -68,7 +75,7 @@ def reproduce(
 def _numbers(verdict: Verdict) -> list[dict[str, str | float | None]]:
     """Return the numbers behind a verdict; unknown ones are null in JSON."""
     return [
-        {"reading": reading.name, "what": c.what, "asked_for": c.demand, "verdict": c.outcome}
+        {"reading": reading.name, "what": c.what, "asked_for": c.demand, "verdict": str(c.outcome)}
         | {k: v if math.isfinite(v) else None for k, v in c.estimate._asdict().items()}
         for reading in verdict.readings
         for c in reading.conditions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -17,6 +18,7 @@ from projbandits.decisions.readings import Account, Reader
 from projbandits.features import Features
 from projbandits.ledger.fold import snapshot
 from projbandits.ledger.in_memory import MemoryLedger
+from projbandits.ledger.labels import Label, read_label
 from projbandits.ledger.protocol import EVENTS_AT_ONCE
 from projbandits.strategies import LinearStrategy
 
@@ -58,20 +60,24 @@ class Accounted(Recorded):
         The table has a row for each feature: `estimate`, what one more in its column is worth (for
         a level, a constant or a product of them, what it adds), its `standard_error`, and whether
         it `counts`, wholly or in part. The first row, `intercept`, is the level that all outcomes
-        share, where it is learnt: what an item brings whose columns are all 0, or no level.
+        share, where it is learnt: what an item brings whose columns are all 0, or no level. The
+        error allows for the penalty, which draws estimates to 0; it is NaN where the outcomes told
+        say nothing of a feature, and large where a feature nearly repeats another.
         """
         import pandas as pd
 
         known = self._now()
         state, features = known.state, known.features
         ridge = state.ridge if state.effects is None else state.effects.linear
-        noise = state.ridge.noise
-        if state.effects is not None and not ridge.equal:
-            noise = state.effects.noise
         units = 1.0 if features is None else features.units
         names = known.columns or [f"x[{j}]" for j in range(ridge.d)]
         kept = known.subspace.matrix.diagonal() > 1e-9
-        errors = noise * ridge.width(np.eye(ridge.d))
+        designed, noise = features is not None, ridge.noise
+        if state.effects is not None and not ridge.equal:
+            noise = state.effects.noise
+        errors = ridge.errors(np.eye(ridge.d), designed, noise)
+        if ridge.intercept and features is not None and features.constant and not ridge.equal:
+            errors[0] = 0.0  # what it might have is the level's
         columns = {
             "estimate": ridge.theta / units,
             "standard_error": errors / units,
@@ -81,10 +87,12 @@ class Accounted(Recorded):
         if not ridge.intercept:
             return table
         zeros = np.zeros(ridge.d) if features is None else _of_zeros(features)
+        away = float(ridge.errors(zeros - ridge.centre, designed, noise))
+        mean = noise / math.sqrt(ridge.mass) if ridge.mass else math.nan
         level = pd.DataFrame(
             {
                 "estimate": ridge.level + zeros @ ridge.theta,
-                "standard_error": noise * ridge.return_width(zeros),
+                "standard_error": math.hypot(mean, away),
                 "counts": False,
             },
             index=pd.Index(["intercept"], name="feature"),
@@ -92,7 +100,7 @@ class Accounted(Recorded):
         return pd.concat([level, table])
 
     def audit(self, attributes: Any = None, by: str | None = None) -> Audit:
-        """Show from the log whether the part that must not count played a role.
+        """Show from the log whether the part that must not count had an influence.
 
         Four questions are answered apart, each with numbers, intervals and a verdict in words:
         `scores`, `choices`, `leak` and `exposure`; see `docs/audit.md`.
@@ -162,13 +170,24 @@ class Accounted(Recorded):
 
         return logfile.write(Path(path), *self._exported())
 
-    def _exported(self) -> tuple[Iterator[pd.DataFrame], str]:
-        """Return the log piece by piece, an empty one last, and what it says of itself."""
+    def _exported(self) -> tuple[Iterator[pd.DataFrame], str, Iterator[Label | None]]:
+        """Return the log piece by piece, an empty one last, its description, and all labels."""
         from projbandits.accounts.logtable import about, frame
 
         known = self._now()
         said = about(known, self._logged().strategies())
-        return chain(self.iter_log(), [frame([], known)]), said
+        return chain(self.iter_log(), [frame([], known)]), said, self._labels()
+
+    def _labels(self) -> Iterator[Label | None]:
+        """Yield the labels of everything that was ever on offer."""
+        for accounts in self._spilled():
+            yield from (account.decision.label for account in accounts)
+        catalogue = self._ledger.catalogue()
+        if catalogue is None:
+            return
+        for row in range(len(catalogue)):
+            label = catalogue.label(row)
+            yield None if label is None else read_label(label)
 
     def spill(self, path: str | os.PathLike[str]) -> None:
         """Move the decisions that wait for nothing from memory to a Parquet file.
@@ -196,9 +215,12 @@ class Accounted(Recorded):
                 for accounts in reader.accounts()
             )
             rows = (piece for part in (pieces, [frame([], known)]) for piece in part)
-            logfile.write(target, rows, about(known, reader.strategies()))
+            logfile.write(target, rows, about(known, reader.strategies()), self._labels())
             # What waits for its outcome stays, with what was believed when it was decided.
-            others = [snapshot(reader.known(at)) for at in sorted({*waiting.values()})]
+            mates = reader.counted_by(ledger.pending())
+            others = [
+                snapshot(reader.known(at), mates.get(at, ())) for at in sorted({*waiting.values()})
+            ]
             self._files.append(str(target))
             ledger.forget(snapshot(known), others)
             self._snapshot_at = known.position

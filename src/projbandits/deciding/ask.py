@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, overload
 
 from projbandits._blas import while_small
+from projbandits._tables import aligned
 from projbandits.arms import DecisionSet
 from projbandits.deciding import reports
 from projbandits.deciding.accounted import Accounted
@@ -312,8 +313,9 @@ class Asking(Accounted):
         # Features are dependent by design, and have room for levels that may come.
         if not self._span_checked and known.features is None:
             warn_of_what_is_left_out(arms, learnt_rows(known), known.subspace, columns)
-        if known.features is None and self._looked.due(known.state.step):
-            look(self._looked, arms, columns, known.state.ridge.penalty)
+        if self._looked.due(known.state.step):
+            designed, penalty = known.features is not None, known.state.ridge.penalty
+            look(self._looked, arms, columns, known.subspace, penalty, designed=designed)
         self._unheard.of_open(known)
         asked = Asked(arms, kept, columns, request.names, request.note, around)
         with while_small(1 if arms.vast else int(arms.size), arms.d):
@@ -352,5 +354,6 @@ def _request(
     meta: Any,
 ) -> Request:
     names, note = reports.ids(id, count), reports.note(meta)
+    ids = aligned("ids", ids, arms, "arms")
     given = None if ids is None else [*ids] if not isinstance(ids, str) else ids
     return Request(arms, given, context, names, note, id is not None)

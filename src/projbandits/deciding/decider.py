@@ -16,6 +16,7 @@ from projbandits.deciding import reports
 from projbandits.deciding.ask import Asking
 from projbandits.deciding.finding import Finding
 from projbandits.deciding.stores import named_ledger
+from projbandits.deciding.units import look
 from projbandits.decisions.decision import Decision
 from projbandits.decisions.eligibility import (
     check_all_suit,
@@ -29,7 +30,7 @@ from projbandits.ledger.fold import carries, changed, opened
 from projbandits.ledger.happened import Learnt, Opened
 from projbandits.ledger.in_memory import MemoryLedger
 from projbandits.ledger.labels import Label
-from projbandits.ledger.protocol import Ledger, Store
+from projbandits.ledger.protocol import Ledger
 from projbandits.ledger.randomness import new_session
 from projbandits.strategies import EIIDS, LinearStrategy
 from projbandits.subspace import Subspace
@@ -69,7 +70,7 @@ class Decider(Finding, Asking):
     log : bool
         Whether to keep everything that happens, for `log`, `audit`, `amend` and `explain` by id.
         Without it memory does not grow with what was told. A store keeps everything.
-    store : str or Store, optional
+    store : str, optional
         Where everything is kept, so that it survives this process and others can take part: a URL
         such as ``sqlite:///films.db``, or ``postgresql://host/database``.
     name : str, optional
@@ -100,7 +101,7 @@ class Decider(Finding, Asking):
         intercept: bool = True,
         seed: int | None = None,
         log: bool = False,
-        store: str | Store | None = None,
+        store: str | None = None,
         name: str | None = None,
     ) -> None:
         strategy = check_suits(DEFAULT if strategy is None else strategy)
@@ -158,7 +159,7 @@ class Decider(Finding, Asking):
     @classmethod
     def open(
         cls,
-        store: str | Store,
+        store: str,
         name: str,
         strategy: LinearStrategy | Sequence[LinearStrategy] | None = None,
     ) -> Decider:
@@ -166,7 +167,7 @@ class Decider(Finding, Asking):
 
         Parameters
         ----------
-        store : str or Store
+        store : str
             Where it is, such as ``sqlite:///films.db``.
         name : str
             What it is called there.
@@ -191,7 +192,7 @@ class Decider(Finding, Asking):
         reward : float
             What was observed.
         """
-        self._append([reports.told(id, reward)])
+        self._report([reports.told(id, reward)])
 
     def tell_many(
         self, outcomes: Mapping[str, float] | pd.Series | Iterable[tuple[str | Decision, float]]
@@ -202,14 +203,14 @@ class Decider(Finding, Asking):
         ----------
         outcomes : mapping or Series of rewards by id, or pairs of id and reward
         """
-        self._append([reports.told(*pair) for pair in reports.pairs(outcomes)])
+        self._report([reports.told(*pair) for pair in reports.pairs(outcomes)])
 
     def amend(self, id: str | Decision, reward: float) -> None:
         """Correct an outcome: the belief becomes what it would be had this been told then.
 
         It needs a log or a store. Amending to the same again is harmless.
         """
-        self._append([reports.amended(id, reward)])
+        self._report([reports.amended(id, reward)])
 
     def withdraw(self, id: str | Decision, why: str = "withdrawn") -> None:
         """Say that a decision has no outcome: it will never come, or what was told does not count.
@@ -262,8 +263,9 @@ class Decider(Finding, Asking):
         features : array of shape (n, d) or DataFrame
             The arms; columns are matched by name. A decider with `features` takes raw columns,
             those of the context among them or apart.
-        rewards : array of shape (n,)
-            What they brought.
+        rewards : array of shape (n,), or Series
+            What they brought. Where `features` and a Series both have an index, rows are matched
+            by it; other indexes than the same are refused. So it is with `ids` and `context`.
         context : dict or table, optional
             The columns of the context: one value for all rows, or one for each.
         ids : sequence of str or int, optional
@@ -276,13 +278,17 @@ class Decider(Finding, Asking):
         with self._lock:
             known = self._now()
             events, columns = reports.learnt(known, features, rewards, id, ids, context)
-            if known.features is None:
-                for event in events:
-                    if isinstance(event, Learnt):
-                        self._looked.at(event.X, columns, known.state.ridge.penalty)
+            designed, penalty = known.features is not None, known.state.ridge.penalty
+            for event in events:
+                if isinstance(event, Learnt):
+                    look(self._looked, event.X, columns, known.subspace, penalty, designed=designed)
             if self._named_first(columns, known):
                 self.learn(features, rewards, id=id, ids=ids, context=context)
                 return
+            self._outliers.look_through(
+                np.concatenate([event.rewards for event in events if isinstance(event, Learnt)]),
+                "rewards[{}]".format,
+            )
             if columns != known.columns:
                 events.append(reports.named(columns))
             self._append(events)

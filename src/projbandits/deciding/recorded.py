@@ -11,6 +11,7 @@ from typing import Any
 
 from projbandits._checks import Array
 from projbandits.deciding import reports
+from projbandits.deciding.outliers import Outliers
 from projbandits.deciding.unheard import Unheard
 from projbandits.deciding.units import Looked
 from projbandits.decisions.choosing import Recent
@@ -19,7 +20,7 @@ from projbandits.decisions.eligibility import check_suits
 from projbandits.features import Features
 from projbandits.ledger.fold import SECONDS, Known, advanced, snapshot
 from projbandits.ledger.forking import renewed
-from projbandits.ledger.happened import Event
+from projbandits.ledger.happened import Amended, Event, Told
 from projbandits.ledger.protocol import Ledger, Snapshot
 from projbandits.ledger.randomness import Streams, new_session
 from projbandits.ridge import Ridge
@@ -73,6 +74,7 @@ class Recorded:
         self._recent = Recent(OFFERS_KEPT if ledger.waits else 1)
         self._with_others: Any = getattr(ledger, "together", None)
         self._looked = Looked(self._known.intercept)
+        self._outliers = Outliers()
         self._unheard = Unheard()
         self._by_number: Array | None = None
         self._files: list[str] = []
@@ -192,6 +194,14 @@ class Recorded:
     def _keep(self, known: Known) -> None:
         self._ledger.keep(snapshot(known))
         self._snapshot_at = known.position
+
+    def _report(self, outcomes: Sequence[Told | Amended]) -> None:
+        """Record outcomes; warn of those that are far from all others."""
+        self._compare(outcomes)
+        self._append(outcomes)
+
+    def _compare(self, outcomes: Sequence[Told | Amended]) -> None:
+        self._outliers.look([(event.id, event.reward) for event in outcomes])
 
     def _append(self, events: Sequence[Event], rows: int = 0) -> None:
         """Record events. They are taken into account when something is asked, or many wait."""

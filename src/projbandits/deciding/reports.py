@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from projbandits._checks import integer, positive, real, real_vector, short, storable
-from projbandits._tables import is_table
-from projbandits.decisions import offers
+from projbandits._tables import aligned, is_table
+from projbandits.decisions import contexts, offers
 from projbandits.decisions.decision import Decision
 from projbandits.decisions.eligibility import check_subspace, check_suits
 from projbandits.decisions.identities import items_of
@@ -173,7 +173,10 @@ def learnt(
 ) -> tuple[list[Event], tuple[str, ...] | None]:
     """Return history as events, and the names of its columns."""
     penalty, d = known.state.ridge.penalty, known.subspace.ambient
+    rewards = aligned("rewards", rewards, features, "features")
+    whose = aligned("ids", whose, features, "features")
     if known.features is not None:
+        context = contexts.aligned_context(context, features)
         features = known.features.transform(features, context)
     elif context is not None:
         raise ValueError("context needs a decider with features=pb.Features(...), it has none")

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from projbandits._checks import short, storable
 from projbandits.ledger.happened import Opened
-from projbandits.ledger.protocol import Conflict, Ledger, Store
+from projbandits.ledger.protocol import Conflict, Ledger
+
+if TYPE_CHECKING:
+    from projbandits.ledger.sql import SqlStore
 
 LONGEST_NAME = 200
 """How many characters the name of a decider may have; an index holds no text of any length."""
 
 
-def open_store(store: Any, make: bool = True) -> Store:
-    """Return the store at a URL, or the one that is given; it must be there unless `make`."""
-    if isinstance(store, Store):
-        return store
-    if not isinstance(store, str) or ":" not in store:
+def open_store(url: Any, make: bool = True) -> SqlStore:
+    """Return the store at a URL; it must be there unless `make`."""
+    if not isinstance(url, str) or ":" not in url:
         raise TypeError(
-            "store must be a URL such as 'sqlite:///films.db' or 'postgresql://host/database', or "
-            f"a store, got {short(store)}"
+            "store must be a URL such as 'sqlite:///films.db' or 'postgresql://host/database', got "
+            f"{short(url)}"
         )
-    found: Store = database_part("sql").open_store(store, make)
+    found: SqlStore = database_part("sql").open_store(url, make)
     return found
 
 
@@ -38,13 +39,13 @@ def database_part(name: str) -> Any:
         ) from error
 
 
-def named_ledger(store: Any, name: Any, first: Opened | None) -> Ledger:
+def named_ledger(url: Any, name: Any, first: Opened | None) -> Ledger:
     """Return a ledger of a store; a new one that begins with `first`, if there is none."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"name must say what the decider is called in the store, got {name!r}")
     if len(storable("name", name)) > LONGEST_NAME:
         raise ValueError(f"name must have at most {LONGEST_NAME} characters, got {short(name)}")
-    found = open_store(store, make=first is not None)
+    found = open_store(url, make=first is not None)
     if first is None:
         return found.open(name)
     if name not in found.names():

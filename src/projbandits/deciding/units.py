@@ -17,6 +17,8 @@ import numpy as np
 
 from projbandits._checks import Array, outside
 from projbandits.arms import FiniteArms
+from projbandits.deciding.identifiability import warn_of_close_columns
+from projbandits.subspace import Subspace
 
 SMALL_RATIO = 0.05
 """In units of the root of the penalty: a column with smaller entries is held back."""
@@ -53,6 +55,8 @@ class Looked:
         self._largest: Array | None = None
         self._levels = level  # where a level is learnt, categories may lack one
         self._rows: Array | None = None
+        self._close = False
+        self._seen: Array | None = None
 
     def due(self, step: int) -> bool:
         """Tell whether to look at what is offered now: at steps 1, 2, 4, 8, ... up to 1024."""
@@ -66,6 +70,18 @@ class Looked:
         # Few arms at a time may seem to have something in common that many have not.
         self._rows = X if self._rows is None else np.vstack([self._rows, X])[-ROWS_LOOKED_AT:]
         self._levels = _warn_of_levels(self._rows, columns)
+
+    def closeness(
+        self, X: Array, subspace: Subspace, columns: Sequence[str] | None, *, designed: bool
+    ) -> None:
+        """Warn once if what counts nearly repeats what is protected, in X and the rows before."""
+        if self._close:
+            return
+        rows = X if self._seen is None or self._seen.shape[1] != X.shape[1] else self._seen
+        if rows is not X:
+            rows = np.vstack([rows, X])
+        self._seen = rows[-max(ROWS_LOOKED_AT, 4 * X.shape[1]) :]
+        self._close = warn_of_close_columns(self._seen, subspace, columns, designed=designed)
 
     def _sizes(self, X: Array, columns: Sequence[str] | None, penalty: float) -> None:
         there = X != 0.0
@@ -127,7 +143,21 @@ def _has_constant(X: Array) -> bool:
     return bool(np.abs(scaled @ fit - ones).max() < 1e-9)
 
 
-def look(looked: Looked, arms: object, columns: Sequence[str] | None, penalty: float) -> None:
-    """Look at what is on offer, if it is finitely many arms."""
-    if isinstance(arms, FiniteArms):
-        looked.at(arms.vectors, columns, penalty)
+def look(
+    looked: Looked,
+    X: object,
+    columns: Sequence[str] | None,
+    subspace: Subspace,
+    penalty: float,
+    *,
+    designed: bool,
+) -> None:
+    """Look at rows that are offered or learnt from, if they are finitely many arms.
+
+    Columns that `Features` designed have its units and its levels.
+    """
+    rows = X.vectors if isinstance(X, FiniteArms) else X
+    if isinstance(rows, np.ndarray):
+        if not designed:
+            looked.at(rows, columns, penalty)
+        looked.closeness(rows, subspace, columns, designed=designed)

@@ -12,7 +12,7 @@ import numpy as np
 from projbandits._checks import Array, short
 from projbandits._columns import Columns
 from projbandits._encodings import Embedding
-from projbandits._tables import is_missing
+from projbandits._tables import aligned, is_missing
 from projbandits.features import Features
 
 
@@ -73,6 +73,21 @@ def _as_json(given: Any, vectors: Collection[str] = ()) -> str:
         return json.dumps(plain)
     except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(f"context must hold texts and numbers, {error}") from error
+
+
+def aligned_context(context: Any, items: Any) -> Any:
+    """Return a context in the order of the items, by the indexes of both; one row is for all."""
+    if isinstance(context, Mapping):
+        return {
+            name: aligned(f"context[{name!r}]", value, items, "features") if _many(value) else value
+            for name, value in context.items()
+        }
+    return aligned("context", context, items, "features") if _many(context) else context
+
+
+def _many(value: Any) -> bool:
+    """Tell whether a value is a Series or a table of several rows."""
+    return hasattr(value, "iloc") and len(value) != 1
 
 
 def again(features: Features, items: Any, context: Mapping[str, Any] | None) -> Array:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import Array
-from projbandits._html import Shown
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.ledger.happened import Decided
 from projbandits.ledger.labels import Label, read_label
@@ -64,7 +63,7 @@ class Grounds(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Decision(Shown, by="decision"):
+class Decision:
     """What `Decider.ask` decided.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from projbandits._checks import short, storable
-from projbandits.ledger.labels import write_label
+from projbandits.ledger.labels import read_label, write_label
 
 
 def read_labels(ids: Any, arms: Any, size: int, needed: bool) -> tuple[str, ...] | None:
@@ -19,7 +19,7 @@ def read_labels(ids: Any, arms: Any, size: int, needed: bool) -> tuple[str, ...]
     ids : sequence of str or int, or None
         Their names, where they are given.
     arms : table or other
-        Whose index has their names otherwise, if it has one that tells rows apart.
+        Whose index has their names otherwise, if it consists of texts or whole numbers.
     size : int
         How many there are.
     needed : bool
@@ -33,17 +33,17 @@ def read_labels(ids: Any, arms: Any, size: int, needed: bool) -> tuple[str, ...]
     elif isinstance(ids, str) or not isinstance(ids, Iterable):
         raise TypeError(f"ids must list a text or a whole number for each arm, got {short(ids)}")
     labels = None if given is None else _written(given)
+    if ids is None and not needed and not labels:
+        return None  # an index of dates or other values names nobody
+    if labels is None:
+        raise ValueError(
+            "ids must say who the arms are, since the strategy has arm_effects: pass "
+            "ask(arms, ids=...), or a DataFrame whose index does"
+        )
     problem = _problem(name, labels, given, size)
-    if problem is None or labels is None:
-        if labels is None and needed:
-            raise ValueError(
-                "ids must say who the arms are, since the strategy has arm_effects: pass "
-                "ask(arms, ids=...), or a DataFrame whose index does"
-            )
-        return None if labels is None else tuple(labels)
-    if ids is not None or needed:
+    if problem is not None:
         raise problem
-    return None  # an index that means nothing counts as none
+    return tuple(labels)
 
 
 def is_fresh(index: Any) -> bool:
@@ -76,16 +76,18 @@ def _written(ids: Iterable[Any]) -> list[str]:
     return []
 
 
-def _problem(name: str, labels: list[str] | None, given: Any, size: int) -> Exception | None:
-    if labels is None:
-        return None
+def _problem(name: str, labels: list[str], given: Any, size: int) -> Exception | None:
     if not labels and len(given):
         return TypeError(f"{name} must hold texts or whole numbers, got {short([*given][:3])}")
     if len(labels) != size:
         return ValueError(f"{name} must have {size} entries, one for each arm, got {len(labels)}")
     if len(set(labels)) != len(labels):
-        twice = next(label for label in labels if labels.count(label) > 1)
-        return ValueError(f"{name} must be distinct, got {twice} more than once")
+        seen = dict[str, int]()
+        row, label = next((i, x) for i, x in enumerate(labels) if seen.setdefault(x, i) != i)
+        return ValueError(
+            f"{name} must be distinct, got {short(read_label(label))} in rows {seen[label]} and "
+            f"{row}: leave one out, or pass other names in ids=..."
+        )
     return _unstorable(name, labels)
 
 

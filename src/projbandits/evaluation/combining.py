@@ -51,27 +51,45 @@ def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dic
         estimates |= dict.fromkeys(by_arm, Found(note=names.NO_PROPENSITY))
     else:
         size = effective(sides["w"], sides["w2"])
+        each = sums.sides[blocks[:2], MOMENT_SIDES.index("covered")] / sums.n
         less = bool(covered < 1 - 1e-9)
-        # Of an arm that the log does not have, it may say how likely it was: then that is never.
-        stated = judged.setting.chances is not None or judged.look.states
-        lost = np.nan if less and stated else 0.0
         note = f"{1 - covered:.1%} of the policy is on arms that the log does not have" * less
+        # Weights average 1, and those of a difference 0, where no arm of the policy is missing.
+        stated = judged.setting.chances is not None or judged.look.states
+        total, weight = (1.0 if len(blocks) == 1 else 0.0), part("weight")[0]
+        light = len(blocks) > 1 and abs(weight) > names.LIGHT * part("weight")[1] / z
+        if len(blocks) == 1 or np.isnan(covered):
+            at = [block * k + MOMENT_PARTS.index("weight") for block in blocks[:2]]
+            errors = np.sqrt(np.maximum(spread_[at, at], 0.0))
+            light |= bool((1 - means[at] > names.LIGHT * errors + 1e-9).any())
+        if light and not less and not stated:
+            less, covered = True, covered if len(blocks) > 1 else weight
+            note = (
+                f"weights average {weight:.3g} and not {total:g}: the log lacks arms of the policy"
+            )
+        lost = np.nan if less else 0.0
         value, half = part("plain")
         estimates[names.PLAIN] = Found(value + lost, half, size, covered, note)
+        if less and judged.bounds is not None:
+            low, high = (_at_end(ends, means, spread_, blocks, z) for ends in
+                         (judged.bounds, judged.bounds[::-1]))  # fmt: skip
+            estimates[names.PLAIN] = names.within(estimates[names.PLAIN], low, high, judged.bounds)
         value, gradient = 0.0, np.zeros(len(means))
         for sign, block in zip((1.0, -1.0), blocks[:2], strict=False):
             top, weight = (
                 block * k + MOMENT_PARTS.index("plain"),
                 block * k + MOMENT_PARTS.index("weight"),
             )
-            share = means[top] / means[weight] if means[weight] > 0 else np.nan
+            if not means[weight] > 0:  # no choice of the log is one of the policy's
+                value = np.nan
+                continue
+            share = means[top] / means[weight]
             value += sign * share
             gradient[top] += sign / means[weight]
             gradient[weight] -= sign * share / means[weight]
         half = _quadratic(gradient, spread_, z)
         # What is out of reach of both need not cancel here, since each is over its own weights.
-        each = sums.sides[blocks[:2], MOMENT_SIDES.index("covered")] / sums.n
-        if stated and bool((each < 1 - 1e-9).any()):
+        if bool((each < 1 - 1e-9).any()):
             value = np.nan
         estimates[names.NORMALISED] = Found(float(value) + lost, half, size, covered, note)
         gradient = np.zeros(len(means))
@@ -86,11 +104,28 @@ def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dic
         doubly = Found(value, half + lost, size, covered, note)
         estimates[names.DOUBLY] = doubly if np.isfinite(value) else Found(note=names.NO_OFFERS)
     estimates[names.MODEL] = _by_model(judged, sums, last, level)
+    names.unsupported(estimates)
     for name in names.ON_MODEL:
         missed = _missed(judged, sums, last, name, judged._quick)
         if missed is not None:
             estimates[name] = names.with_effects(estimates[name], judged._quick, missed, level)
     return {name: estimates[name] for name in names.ESTIMATE_NAMES}
+
+
+def _at_end(
+    ends: tuple[float, float], means: Array, spread_: Array, blocks: list[int], z: float
+) -> tuple[float, float]:
+    """Return the value if outcomes that the log lacks were at an end, and half of its interval.
+
+    That is e + E[w (r - e)]. `ends` has the end for the policy, and that for one that is taken off.
+    """
+    k, value, gradient = len(MOMENT_PARTS), 0.0, np.zeros(len(means))
+    for sign, block, end in zip((1.0, -1.0), blocks[:2], ends, strict=False):
+        value += sign * end
+        gradient[block * k + MOMENT_PARTS.index("plain")] = sign
+        gradient[block * k + MOMENT_PARTS.index("weight")] = -sign * end
+    at = gradient != 0  # other means may be unknown
+    return float(value + gradient[at] @ means[at]), _quadratic(gradient, spread_, z)
 
 
 def _missed(
@@ -133,7 +168,10 @@ def _by_model(judged: Judged, sums: Moments, block: int, level: float) -> Found:
     free = sums.n - rank
     if free <= 0:
         return Found(float(m @ judged.setting.theta), reached=1.0)
-    error = np.sqrt(max(float(g @ sums.spread @ g), 0.0) * sums.n / free)
+    # Of arms chosen seldom the squares say too little: then noise of one size is assumed.
+    R = judged.factor
+    of_one_size = float(R[-1, -1] ** 2) / free * float(np.square(R[:-1, :-1] @ g).sum())
+    error = np.sqrt(max(float(g @ sums.spread @ g) * sums.n / free, of_one_size))
     u = judged.log.d if judged.value == "return" else judged.subspace.dim
     if judged.policy.drawn:
         factor = np.sqrt(u * fdtri(u, free, level))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
 
-from projbandits._checks import Array
+from projbandits._checks import Array, real
 from projbandits.evaluation.lackoffit import LackOfFit
 from projbandits.statistics import normal_quantile
 
@@ -26,10 +26,8 @@ MODEL = "model"
 ESTIMATE_NAMES = (LINEAR, LINEAR_DOUBLY, PLAIN, NORMALISED, CLIPPED, DOUBLY, MODEL)
 ON_MODEL = (LINEAR, LINEAR_DOUBLY, MODEL)
 """Those that are wrong where returns are not linear in the features."""
-UNPROVEN = 3.0
-"""How many times as long as an interval effects that would not show must reach, to be noted."""
-SAME_SHARE = 1e-6
-"""Weights that differ by less are the same."""
+LIGHT = 3.3
+"""From how many standard errors on weights are said to add up to too little."""
 CLIP = 10.0
 """The largest weight of the clipped estimate, unless another is asked for."""
 
@@ -42,6 +40,9 @@ ASSUMES = {
     DOUBLY: "propensities; or linear returns",
     MODEL: "linear returns",
 }
+SAME_SHARE = 1e-6
+"""Weights that differ by less are the same."""
+NOT_TESTED = "linear returns not tested: every mean fits"
 NOT_IDENTIFIED = (
     "not identified arm by arm: the projection of a return was never observed, only the linear "
     "model tells it; ask for value='return'"
@@ -49,6 +50,9 @@ NOT_IDENTIFIED = (
 NO_CHANCES = "the log has the probability of the chosen arm only: give those of all arms"
 NO_PROPENSITY = "the log has no propensities"
 NO_OFFERS = "what was on offer, or the policy's probabilities of it, is unknown"
+
+
+Bounds = tuple[float, float]
 
 
 class Found(NamedTuple):
@@ -64,6 +68,8 @@ class Found(NamedTuple):
         The share of decisions at which the log can tell.
     note : str
         What to know about it.
+    bounds : (float, float) or None
+        The ends where the value is unknown, and known to lie between them.
     """
 
     value: float = np.nan
@@ -71,6 +77,12 @@ class Found(NamedTuple):
     effective: float = np.nan
     reached: float = np.nan
     note: str = ""
+    bounds: tuple[float, float] | None = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of its interval."""
+        return (self.value - self.half, self.value + self.half) if not self.bounds else self.bounds
 
 
 def table(found: Mapping[str, Found], n: int, fit: LackOfFit | None) -> pd.DataFrame:
@@ -81,11 +93,12 @@ def table(found: Mapping[str, Found], n: int, fit: LackOfFit | None) -> pd.DataF
     return pd.DataFrame(
         {
             "value": {name: each.value for name, each in found.items()},
-            "low": {name: each.value - each.half for name, each in found.items()},
-            "high": {name: each.value + each.half for name, each in found.items()},
+            "low": {name: each.ends[0] for name, each in found.items()},
+            "high": {name: each.ends[1] for name, each in found.items()},
             "decisions": dict.fromkeys(found, float(n)),
             "effective": {name: each.effective for name, each in found.items()},
             "reached": {name: each.reached for name, each in found.items()},
+            "unsupported": {name: 1.0 - each.reached for name, each in found.items()},
             "assumes": {name: ASSUMES[name] for name in found},
             "note": {
                 name: "; ".join(
@@ -103,7 +116,7 @@ def words(value: str, estimates: pd.DataFrame, fit: LackOfFit | None, everything
     said = [
         f"The {value} value of the policy at the decisions of the log, with 95 % intervals.",
         "",
-        estimates[["value", "low", "high", "effective", "reached"]].to_string(na_rep=""),
+        estimates[["value", "low", "high", "effective", "unsupported"]].to_string(na_rep=""),
         "",
     ]
     said += [f"- {name}: {note}" for name, note in estimates["note"].items() if note]
@@ -123,6 +136,63 @@ def words(value: str, estimates: pd.DataFrame, fit: LackOfFit | None, everything
     return "\n".join(said)
 
 
+def bounded(value: Any, everything: bool) -> Bounds | None:
+    """Return bounds on the outcomes as two numbers, or raise."""
+    if value is None:
+        return None
+    ends = [] if isinstance(value, str) or not isinstance(value, Sequence) else [*value]
+    if len(ends) != 2:
+        raise TypeError(
+            f"bounds must be two numbers, the least and the largest outcome, got {value!r}"
+        )
+    low, high = (
+        real(name, end) for name, end in zip(("bounds[0]", "bounds[1]"), ends, strict=True)
+    )
+    if not low < high:
+        raise ValueError(f"bounds must have the least outcome first, got {value!r}")
+    if not everything:
+        raise ValueError(
+            "bounds must be None for the projection value, whose part of an outcome was never "
+            f"observed, got {value!r}: ask for value='return'"
+        )
+    return low, high
+
+
+def check_bounds(bounds: Bounds | None, least: float, largest: float) -> None:
+    """Raise if outcomes lie outside bounds."""
+    if bounds is not None and not bounds[0] <= least <= largest <= bounds[1]:
+        raise ValueError(
+            f"bounds must hold every outcome, got {bounds!r} and outcomes from {least:g} to "
+            f"{largest:g}"
+        )
+
+
+def within(found: Found, low: tuple[float, float], high: tuple[float, float], bounds: Bounds,
+           ) -> Found:  # fmt: skip
+    """Return an estimate whose support is missing, with bounds instead.
+
+    Parameters
+    ----------
+    found : Found
+        The estimate.
+    low, high : (float, float)
+        The estimate if outcomes that the log lacks were the least, or the largest, there are; each
+        with half of its interval.
+    bounds : (float, float)
+        The least and the largest outcome.
+    """
+    said = f"bounds: outcomes that the log lacks lie in [{bounds[0]:g}, {bounds[1]:g}]"
+    note = "; ".join(filter(None, [found.note, said]))
+    return found._replace(value=np.nan, note=note, bounds=(low[0] - low[1], high[0] + high[1]))
+
+
+def unsupported(found: dict[str, Found]) -> None:
+    """Take the values that rest on theta-hat alone where it cannot tell them either."""
+    for name in (LINEAR_DOUBLY, DOUBLY):
+        if math.isnan(found[name].half) and math.isnan(found[MODEL].value):
+            found[name] = found[name]._replace(value=np.nan)
+
+
 def cut(clip: float, share: float) -> str:
     """Return the note of the clipped estimate."""
     if share == 0:
@@ -136,11 +206,10 @@ def with_effects(found: Found, fit: LackOfFit | None, missed: Array, level: floa
     An estimate that weights the effect of arm a by c_a misses the return value of the policy by
     sum_a (c_a - pi_a) b_a, and the projection value, in which effects do not count, by
     sum_a c_a b_a. The effects b_a are taken to be unrelated to the features and to have the
-    variance that the test for lack of fit finds. Where effects that the log does not rule out would
-    matter much more than what the interval allows for, the note says so. Where no note says
-    anything, small effects may be there that did not show: then the quantile of Student's
-    distribution is that of all by which means differ, effects and noise, and only the normal one
-    of noise is taken off.
+    variance that the test for lack of fit finds. Where it finds no lack of fit, small effects may
+    be there that did not show: then the quantile of Student's distribution is that of all by which
+    means differ, effects and noise, and only the normal one of noise is taken off. Where every mean
+    fits, none would show, and the note says so.
 
     Parameters
     ----------
@@ -158,17 +227,12 @@ def with_effects(found: Found, fit: LackOfFit | None, missed: Array, level: floa
     weight = float(np.linalg.norm(missed))
     z = normal_quantile(level)
     t = float(stdtrit(fit.between, 0.5 + level / 2)) if fit.between else z
-    longer = float(np.hypot(found.half, t * fit.effects * weight))
-    unseen = z * fit.unseen * weight if weight > SAME_SHARE else 0.0
-    if fit.holds is not False and unseen > UNPROVEN * longer:
-        said = f"UNPROVEN: effects of arms up to a size (sd) of {fit.unseen:.2g} would not show"
-        if math.isinf(fit.unseen):
-            said = "UNPROVEN: every mean fits, so effects of arms would not show"
-        found = found._replace(note="; ".join(filter(None, [found.note, f"{said} in this log"])))
-    elif fit.holds is not False:
-        careful = max(t**2 * fit.apart - z**2 * fit.noise, 0.0) ** 0.5
-        longer = float(np.hypot(found.half, careful * weight))
-    return found._replace(half=longer)
+    size = t * fit.effects
+    if math.isinf(fit.unseen) and weight > SAME_SHARE:
+        found = found._replace(note="; ".join(filter(None, [found.note, NOT_TESTED])))
+    if fit.holds is not False:
+        size = max(t**2 * fit.apart - z**2 * fit.noise, 0.0) ** 0.5
+    return found._replace(half=float(np.hypot(found.half, size * weight)))
 
 
 def effective(absolute: float, squares: float) -> float:

@@ -75,6 +75,8 @@ class Look:
         Whether it states them.
     cells : tuple of Cells, or None
         All rows, put together; None if few are alike. The arms are left out of them.
+    least, largest : float
+        The least and the largest outcome.
     """
 
     rows: int
@@ -84,6 +86,8 @@ class Look:
     stated: Array | None = None
     states: bool = False
     cells: tuple[Cells, ...] | None = None
+    least: float = np.inf
+    largest: float = -np.inf
 
     def by_fold(self, arms: Array | None) -> list[Array]:
         """Return the triangular factor of the rows in each fold."""
@@ -110,7 +114,10 @@ class Look:
         cells = None
         if self.cells is not None and other.cells is not None:
             cells = fewer(self.cells + other.cells)
-        return Look(self.rows + other.rows, sums, factors, chances, stated, self.states, cells)
+        return Look(
+            self.rows + other.rows, sums, factors, chances, stated, self.states or other.states,
+            cells, min(self.least, other.least), max(self.largest, other.largest),
+        )  # fmt: skip
 
     def compact(self) -> Look:
         """Return the same with as few cells as there can be, to be sent."""
@@ -140,6 +147,10 @@ def look(chunk: Chunk, numbered: bool, together: bool = True) -> Look:
     together : bool
         Whether to put rows together that are alike.
     """
+    least, largest = (
+        float(chunk.reward.min(initial=np.inf)),
+        float(chunk.reward.max(initial=-np.inf)),
+    )
     if not numbered:
         d = chunk.arms.shape[1]
         X = chunk.arms[chunk.action]
@@ -148,7 +159,7 @@ def look(chunk: Chunk, numbered: bool, together: bool = True) -> Look:
             fold(np.zeros((d + 1, d + 1)), [*X[of == f].T, chunk.reward[of == f]])
             for f in range(FOLDS)
         ]
-        return Look(len(X), None, factors, None)
+        return Look(len(X), None, factors, None, least=least, largest=largest)
     n, size = len(chunk.reward), len(chunk.arms)
     chances = stated = None
     if chunk.propensity is not None and chunk.offered is None:
@@ -166,7 +177,7 @@ def look(chunk: Chunk, numbered: bool, together: bool = True) -> Look:
         tally = alike.tally(chunk)
         cells = (alike.cells(chunk, tally),)
     sums = Sums(*tally.pooled((-1, FOLDS, size)))
-    return Look(n, sums, None, chances, stated, states, cells)
+    return Look(n, sums, None, chances, stated, states, cells, least, largest)
 
 
 def fixed(seen: Look) -> Array | None:

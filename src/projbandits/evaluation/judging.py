@@ -20,12 +20,11 @@ from projbandits._cached import cached_property
 from projbandits._checks import Array, positive
 from projbandits.evaluation.cells import Cells
 from projbandits.evaluation.combining import found
-from projbandits.evaluation.estimates import table, words
+from projbandits.evaluation.estimates import Bounds, bounded, check_bounds, table, words
 from projbandits.evaluation.grouping import Look, cross_fitted, fixed, look
 from projbandits.evaluation.lackoffit import (
-    MOST_COMPARED,
+    NO_REPEATS,
     LackOfFit,
-    held_out,
     pure_error,
     repeated,
     unknown,
@@ -42,6 +41,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 VALUES = ("projection", "return")
+MOST_SAMPLED = 100_000
+"""In how many rows repeated arms are looked for, where arms are not numbered."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,8 @@ class Judged:
         Sums over the rows from which the estimates are made.
     executor : Executor or None
         Where pieces are read.
+    bounds : (float, float) or None
+        Between which all outcomes lie, if that is known.
     source : Log or None
         The log as it was given; `log` has a column of ones in it, where outcomes have a level.
     """
@@ -81,6 +84,7 @@ class Judged:
     setting: Setting
     moments: Moments
     executor: Executor | None = None
+    bounds: Bounds | None = None
     source: Log | None = None
 
     @single_threaded_blas()
@@ -136,7 +140,7 @@ class Judged:
         if self._quick is not None and (repeats or self._quick.method != "none"):
             return self._quick
         X, rewards = sample(self.log, self.look.rows)
-        return repeated(X, rewards) or held_out(X, rewards) if len(X) else unknown("it is empty")
+        return repeated(X, rewards) or unknown(NO_REPEATS) if len(X) else unknown("it is empty")
 
     def __str__(self) -> str:
         return words(self.value, self.estimates(), self._quick, self.everything)
@@ -151,6 +155,7 @@ def judge(
     clip: float,
     executor: Executor | None,
     progress: Progress | None,
+    bounds: Any = None,
 ) -> Judged:
     """Return a policy judged on a log; the parameters are those of `replay`."""
     clip = positive("clip", clip)
@@ -169,6 +174,8 @@ def judge(
     seen = _look(log, together, executor, progress)
     if seen.rows == 0:
         raise ValueError("log must have at least one row, got none")
+    ends = bounded(bounds, value == "return" or wanted.dim == log.d)
+    check_bounds(ends, seen.least, seen.largest)
     factor, thetas = cross_fitted(seen.by_fold(log.arms), seen.rows)
     chances = fixed(seen) if log.arms is not None else None
     P = wanted.matrix if value == "projection" else np.eye(log.d)
@@ -183,7 +190,7 @@ def judge(
         clip,
     )
     total = _sums(log, [checked], seen, setting, executor, progress)
-    return Judged(log, policy, value, wanted, seen, factor, setting, total, executor, source)
+    return Judged(log, policy, value, wanted, seen, factor, setting, total, executor, ends, source)
 
 
 def _policy(policy: Any, log: Log, subspace: Subspace) -> Policy:
@@ -284,7 +291,7 @@ def _of(cells: Cells, policies: Sequence[Policy], setting: Setting, differ: bool
 
 def sample(log: Log, rows: int) -> tuple[Array, Array]:
     """Return arms and returns of evenly spread rows."""
-    step = -(-rows // MOST_COMPARED)
+    step = -(-rows // MOST_SAMPLED)
     parts: list[tuple[Array, Array]] = []
     for chunk in log.chunks():
         at = np.arange(-chunk.first % step, len(chunk.reward), step)

@@ -2,8 +2,7 @@
 
 Where arms repeat, what their returns vary by among themselves is noise whatever the model is (pure
 error), and what the means of the arms miss the model by is compared with it: an F test. Where no
-arm repeats, a flexible model (gradient boosting) is compared with the linear one on rows that
-neither was fitted to.
+arm repeats, a log cannot tell.
 """
 
 from __future__ import annotations
@@ -14,19 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtri, fdtrc
 
-from projbandits._blas import single_threaded
 from projbandits._checks import Array
-from projbandits.evaluation.counting import FOLDS, folds
-from projbandits.statistics import normal_quantile
 
 LACK_LEVEL = 0.01
 """How often a linear world is found to lack fit, where arms repeat."""
+NO_REPEATS = "no arm was chosen twice"
 SURE = 0.95
 """How surely effects are no larger than those that are said to be compatible with a log."""
-MOST_COMPARED = 100_000
-"""How many rows a flexible model is fitted to."""
-LEAST_COMPARED = 50
-"""With fewer rows a flexible model says nothing."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +31,9 @@ class LackOfFit:
     holds : bool or None
         Whether the linear model may be kept; None if the log cannot tell.
     method : str
-        "pure error", "gradient boosting", or "none".
+        "pure error", or "none".
     statistic, p_value : float
-        F and its p-value; or by how many standard errors the flexible model predicts better.
+        F and its p-value.
     words : str
         The same as a sentence.
     effects : float
@@ -100,7 +93,7 @@ def pure_error(arms: Array, counts: Array, means: Array, squares: float) -> Lack
     if between <= 0:
         return unknown("there are as many features as arms, so every mean fits", math.inf)
     if within <= 0:
-        return unknown("no arm was chosen twice")
+        return unknown(NO_REPEATS)
     if squares <= 0:
         F = 0.0 if missed <= 1e-18 * float(y @ y) else math.inf
     else:
@@ -132,41 +125,3 @@ def repeated(X: Array, rewards: Array) -> LackOfFit | None:
     counts = np.bincount(at).astype(np.float64)
     means = np.bincount(at, rewards) / counts
     return pure_error(arms, counts, means, float(((rewards - means[at]) ** 2).sum()))
-
-
-def held_out(X: Array, rewards: Array) -> LackOfFit:
-    """Compare gradient boosting with the linear model on rows that neither has seen."""
-    if len(X) < LEAST_COMPARED:
-        return unknown(f"no arm was chosen twice, and {len(X)} rows are too few to compare models")
-    try:
-        from sklearn.ensemble import HistGradientBoostingRegressor
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "where no arm repeats, the linear model is compared with gradient boosting, which "
-            "needs scikit-learn: run pip install 'projbandits[sklearn]'"
-        ) from error
-    X, rewards = X[:MOST_COMPARED], rewards[:MOST_COMPARED]
-    folded = folds(0, len(X))
-    gains, lost = np.empty(len(X)), 0.0
-    for fold in range(FOLDS):
-        rest, out = folded != fold, folded == fold
-        theta = np.linalg.lstsq(X[rest], rewards[rest], rcond=None)[0]
-        linear = rewards[out] - X[out] @ theta
-        lost += float(linear @ linear)
-        # What is left of the linear fit is all that it has to find.
-        boosted = HistGradientBoostingRegressor(max_iter=60, random_state=0)
-        with single_threaded():  # threads that wait for busy cores take many times as long
-            boosted.fit(X[rest], rewards[rest] - X[rest] @ theta)
-            gains[out] = linear**2 - (linear - boosted.predict(X[out])) ** 2
-    standard = gains.std(ddof=1) / math.sqrt(len(gains))
-    exact = lost <= 1e-18 * float(rewards @ rewards)  # only round-off is left to find
-    z = float(gains.mean() / standard) if standard > 0 and not exact else 0.0
-    p = 0.5 * math.erfc(z / math.sqrt(2))
-    holds = z < normal_quantile(1 - 2 * LACK_LEVEL)
-    said = (
-        "No lack of fit was found: gradient boosting predicts no better than the linear model"
-        if holds
-        else "The linear model does not hold: gradient boosting predicts better"
-    )
-    words = f"{said} (on rows that neither had seen, by {z:.2g} standard errors)."
-    return LackOfFit(holds, "gradient boosting", z, p, words)

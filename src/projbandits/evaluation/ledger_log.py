@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 
 from projbandits._checks import Array
+from projbandits.arms import FiniteArms
 from projbandits.deciding.accounted import Accounted
-from projbandits.evaluation.log_schema import Chunk
+from projbandits.decisions.probabilities import probabilities
+from projbandits.decisions.readings import Reader
+from projbandits.evaluation.log_schema import SUM, Chunk, Ints
 from projbandits.evaluation.logged import lacking, no_outcomes
 from projbandits.ledger.protocol import Held, Ledger
 
@@ -38,11 +41,17 @@ class LedgerRows:
     rows: int | None = None
     names: tuple[str, ...] = ()
 
-    def __init__(self, ledger: Ledger, arms: Array) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger, arms: Array, reader: Reader | None) -> None:
+        self._ledger, self._reader = ledger, reader
         self._last = ledger.last()
         self._kept: list[ChunkPiece] | None = None
         self.arms = arms
+
+    def without_chances(self) -> LedgerRows:
+        """Return the same decisions with no more than the propensities of their choices."""
+        rows = LedgerRows(self._ledger, self.arms, None)
+        rows._last = self._last
+        return rows
 
     def pieces(self) -> Iterator[ChunkPiece]:
         """Yield some thousand decisions at a time."""
@@ -58,6 +67,7 @@ class LedgerRows:
             first += len(told)
             offered = piece.chunk.offered
             size += 0 if offered is None else offered.nbytes
+            size += 0 if piece.chunk.chances is None else piece.chunk.chances.nbytes
             if size <= KEPT_BYTES:
                 kept.append(piece)
             yield piece
@@ -88,15 +98,36 @@ class LedgerRows:
             offered[np.arange(len(told)), positions].astype(np.int64),
             np.array([held.reward for held in told], dtype=np.float64),
             np.array([held.decision.propensity for held in told]),
+            self._chances(told, positions, widest),
             offered=offered,
             position=positions,
             time=np.array([held.decision.time for held in told]),
         )
 
+    def _chances(self, told: list[Held], positions: Ints, widest: int) -> Array | None:
+        """Return how likely each arm on offer was, by the belief of the time.
+
+        None if that is unknown, or not what was recorded.
+        """
+        if self._reader is None:
+            return None
+        found = np.zeros((len(told), widest))
+        # Of several processes, each may have known something else: no belief twice.
+        for t in sorted(range(len(told)), key=lambda t: told[t].decision.known):
+            grounds = self._reader.grounds(told[t])
+            assert isinstance(grounds.arms, FiniteArms)
+            chances = probabilities(grounds.strategy, grounds.state, grounds.arms)
+            if chances is None:
+                return None
+            found[t, : len(chances)] = chances
+        recorded = np.array([held.decision.propensity for held in told])
+        made = found[np.arange(len(told)), positions]
+        return found if (np.abs(made - recorded) <= SUM).all() else None
+
 
 def ledger_rows(decider: Accounted) -> LedgerRows:
     """Return the decisions of a decider, or raise and say what it lacks."""
-    decider._logged()
+    reader = decider._logged()
     if decider._files:
         raise ValueError(
             "decider must have its whole log in its ledger, some of it was spilled to files: pass "
@@ -105,4 +136,4 @@ def ledger_rows(decider: Accounted) -> LedgerRows:
     catalogue = decider._ledger.catalogue()
     if catalogue is None or not len(catalogue):
         raise no_outcomes()
-    return LedgerRows(decider._ledger, np.array(catalogue.vectors))
+    return LedgerRows(decider._ledger, np.array(catalogue.vectors), reader)

@@ -17,7 +17,7 @@ from projbandits.deciding.accounted import Accounted
 from projbandits.decisions.offers import match
 from projbandits.evaluation.fitting import Fit, fit
 from projbandits.evaluation.formats import VowpalRows, open_bandit
-from projbandits.evaluation.ledger_log import ledger_rows
+from projbandits.evaluation.ledger_log import LedgerRows, ledger_rows
 from projbandits.evaluation.levels import LevelRows, with_ones
 from projbandits.evaluation.log_pieces import source
 from projbandits.evaluation.log_schema import Catalogue, Chunk, Schema, chunks_of
@@ -186,8 +186,8 @@ class Log:
     def from_ledger(cls, decider: Accounted) -> Log:
         """Return the decisions of a decider that keeps a log, or has a store, with known outcomes.
 
-        It has the propensity of each choice, as it was recorded. `replay(decider, strategy)` makes
-        what was believed again too, and with it the probabilities of all arms, which takes longer.
+        It has the probabilities of all arms on offer, by what was believed at the time, so that it
+        is known which arms could be chosen; and the propensity of each choice as it was recorded.
         """
         if not isinstance(decider, Accounted):
             raise TypeError(f"decider must be a Decider, got {decider!r}")
@@ -255,8 +255,12 @@ class Log:
         """
         wanted = self.matched(subspace)
         penalty = positive("penalty", penalty)
-        log = self.with_level if self.intercept else self
-        n, factor = fit(log._schema, log._rows.pieces(), log.d, executor, progress)
+        rows, d = self._rows, self.d
+        if isinstance(rows, LedgerRows):  # it takes time to make all probabilities again
+            rows = rows.without_chances()
+        if self.intercept:
+            rows, d = LevelRows(rows), d + 1
+        n, factor = fit(self._schema, rows.pieces(), d, executor, progress)
         if n == 0:
             raise ValueError("log must have at least one row, got none")
         return Fit(Ridge(penalty, n, factor, intercept=self.intercept), wanted, self.names)

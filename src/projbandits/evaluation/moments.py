@@ -10,7 +10,7 @@ import numpy as np
 from projbandits._checks import Array
 from projbandits.evaluation.cells import Cells
 from projbandits.evaluation.estimates import turned
-from projbandits.evaluation.log_schema import Chunk
+from projbandits.evaluation.log_schema import SUM, Chunk
 from projbandits.evaluation.policies import Chances
 
 MOMENT_PARTS = ("linear", "linear_doubly", "plain", "weight", "clipped", "doubly")
@@ -199,6 +199,9 @@ def _covered(chunk: Chunk, pi: Chances, setting: Setting) -> Array:
         seen = setting.seen if chunk.offered is None else setting.seen[chunk.offered]
         there = (size * seen).sum(axis=1)
     else:
-        return np.full(1, np.nan)
+        there = np.full(1, np.nan)
+    if p is None and chunk.propensity is not None:
+        # An arm that was certain leaves nothing to the others.
+        there = np.where(chunk.propensity >= 1 - SUM, np.abs(pi.chosen), there)
     whole = size.sum(axis=1)
     return np.asarray(np.where(whole > 0, there / np.where(whole > 0, whole, 1.0), 1.0))

@@ -33,7 +33,7 @@ from projbandits._cached import cached_property
 from projbandits._checks import Array
 from projbandits.evaluation import estimates as names
 from projbandits.evaluation.estimates import Found, effective, table, words
-from projbandits.evaluation.lackoffit import LackOfFit, held_out, repeated
+from projbandits.evaluation.lackoffit import NO_REPEATS, LackOfFit, repeated, unknown
 from projbandits.evaluation.moments import OUT_OF_REACH
 from projbandits.subspace import Subspace
 
@@ -86,6 +86,8 @@ class Replay:
         The mean over t of pi_t of each distinct arm.
     which : ndarray of shape (n,)
         The place in `shares` of the arm that was chosen.
+    bounds : (float, float) or None
+        Between which all outcomes lie, if that is known.
     """
 
     features: Array
@@ -105,6 +107,7 @@ class Replay:
     which: NDArray[np.int64]
     value: str = "projection"
     clip: float = names.CLIP
+    bounds: names.Bounds | None = None
 
     @property
     def reached(self) -> NDArray[np.bool_]:
@@ -155,14 +158,16 @@ class Replay:
         `effective` is the effective number of decisions, (sum |h|)^2 / sum h^2, where for the model
         h_t is the weight of r_t in it; `reached` is the share of steps whose m_t is in reach, for
         the model whether their mean is, and arm by arm how much of the policy is on arms that could
-        be chosen. `assumes` says what each rests on, and `note` what to know about it: whether the
-        linear model is found not to hold (`lack_of_fit`), or how many weights were cut.
+        be chosen; `unsupported` is the rest. Where support is missing, a row has no interval; with
+        `bounds`, "arm by arm" has bounds instead. `assumes` says what each rests on, and `note`
+        what to know about it: whether the linear model is found not to hold (`lack_of_fit`), or how
+        many weights were cut.
         """
         return table(self._found(level), len(self.rewards), self._quick)
 
     def lack_of_fit(self) -> LackOfFit:
         """Tell whether the linear model holds in this log."""
-        return self._quick or held_out(self.arms, self.rewards)
+        return self._quick or unknown(NO_REPEATS)
 
     def versus(self, other: Replay, level: float = 0.95) -> pd.DataFrame:
         """Return this strategy's value minus another's with intervals, paired by decision.
@@ -198,6 +203,14 @@ class Replay:
                 lost = np.nan if np.isnan(found[names.PLAIN].value) else 0.0
                 value = float(terms.mean()) + lost
                 found[name] = found[name]._replace(value=value, half=half)
+            if self.bounds is not None and np.isnan(found[names.PLAIN].value):
+                low, high = (
+                    differ._at_end([(one, self.ratios), (two, -other.ratios)], level)
+                    for one, two in (self.bounds, self.bounds[::-1])
+                )
+                found[names.PLAIN] = names.within(
+                    found[names.PLAIN]._replace(note=differ._lacking), low, high, self.bounds
+                )
         return table(found, len(self.rewards), self._quick)
 
     @cached_property
@@ -229,9 +242,7 @@ class Replay:
         if self.everything:
             covered, size = float(self.covered.mean()), _effective(self.ratios)
             lost = np.nan if covered < 1 - 1e-9 else 0.0
-            note = "" if lost == 0 else (
-                f"{1 - covered:.1%} of the policy is on arms that could not be chosen"
-            )  # fmt: skip
+            note = self._lacking
             value, half = self._weighted(self.ratios, self.ratio_variances[:, 0], level)
             doubly, width = self._doubly(self.ratios, self.ratio_variances[:, 1], level)
             share, cut = _normalised(self), _clipped(self)
@@ -247,11 +258,15 @@ class Replay:
                 ),
                 names.DOUBLY: Found(doubly, width + lost, *part),
             }
+            if self.bounds is not None and np.isnan(lost):
+                low, high = (self._at_end([(end, self.ratios)], level) for end in self.bounds)
+                found[names.PLAIN] = names.within(found[names.PLAIN], low, high, self.bounds)
         else:
             found |= dict.fromkeys(by_arm, Found(note=names.NOT_IDENTIFIED))
         value, half, weights = self._by_model(level)
         known = float(not np.isnan(value))
         found[names.MODEL] = Found(value, half, _effective(weights), known)
+        names.unsupported(found)
         fits = self._quick is None or not self._quick.between
         for name in names.ON_MODEL:
             c = weights if name == names.MODEL or fits else self.weights
@@ -259,6 +274,21 @@ class Replay:
             missed = missed - self.shares if self.everything else missed
             found[name] = names.with_effects(found[name], self._quick, missed, level)
         return found
+
+    @property
+    def _lacking(self) -> str:
+        covered = float(self.covered.mean())
+        said = f"{1 - covered:.1%} of the policy is on arms that could not be chosen"
+        return said if covered < 1 - 1e-9 else ""
+
+    def _at_end(self, parts: list[tuple[float, Array]], level: float) -> tuple[float, float]:
+        """Return the value if outcomes that the log lacks were at an end, and half its interval.
+
+        An end with negative weights is that of a policy that is taken off.
+        """
+        value = parts[0][0] - (parts[1][0] if len(parts) > 1 else 0.0)
+        terms: Array = np.sum([weights * (self.rewards - end) for end, weights in parts], axis=0)
+        return float(value + terms.mean()), self._half(terms, level)
 
     def _weighted(self, weights: Array, variances: Array, level: float) -> tuple[float, float]:
         terms = weights * self.rewards

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ from projbandits._checks import Array, one_of, positive
 from projbandits.arms import Arm
 from projbandits.decisions.eligibility import check_suits
 from projbandits.decisions.offers import Offer
-from projbandits.evaluation.estimates import CLIP, turned
+from projbandits.evaluation.estimates import CLIP, bounded, check_bounds, turned
 from projbandits.evaluation.grouping import SCALED_PENALTY
 from projbandits.evaluation.judging import VALUES, judge
 from projbandits.evaluation.levels import wanted_with_level, with_ones
@@ -36,6 +37,7 @@ def replay(
     value: str = "projection",
     subspace: Subspace | None = None,
     clip: float = CLIP,
+    bounds: tuple[float, float] | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Any:
@@ -60,6 +62,9 @@ def replay(
         are matched with the log's.
     clip : float
         The largest weight of the clipped estimate.
+    bounds : (float, float), optional
+        Between which every outcome lies, such as (0, 1) for clicks. Where the log lacks arms of the
+        policy, the row "arm by arm" then has bounds on the return value instead of nothing.
     executor : Executor, optional
         Where pieces of a `pb.Log` are read; by default threads.
     progress : callable, optional
@@ -95,14 +100,17 @@ def replay(
     """
     one_of("value", value, VALUES)
     if isinstance(log, Log):
-        return judge(log, policy, value, subspace, clip, executor, progress)
+        return judge(log, policy, value, subspace, clip, executor, progress, bounds)
     if not isinstance(policy, LinearStrategy) and (callable(policy) or isinstance(policy, str)):
         raise TypeError(
             f"policy must be a strategy for a decider's own log, got {policy!r}: make a log of it "
             "with pb.Log.from_ledger(decider) or pb.Log.from_table(...)"
         )
     with single_threaded_blas():
-        return _followed(open_log(log, subspace), check_suits(policy), value, clip)
+        followed = _followed(open_log(log, subspace), check_suits(policy), value, clip)
+    ends = bounded(bounds, followed.everything)
+    check_bounds(ends, float(followed.rewards.min()), float(followed.rewards.max()))
+    return replace(followed, bounds=ends)
 
 
 def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) -> Replay:

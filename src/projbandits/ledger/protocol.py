@@ -17,7 +17,6 @@ from projbandits.ledger.happened import (
     Decided,
     Event,
     Learnt,
-    Opened,
     Outcome,
     Told,
     Withdrawn,
@@ -210,27 +209,6 @@ class Ledger(Protocol):
 
     def keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot."""
-        ...
-
-    def close(self) -> None:
-        """Let go of files and connections."""
-        ...
-
-
-@runtime_checkable
-class Store(Protocol):
-    """A place for ledgers."""
-
-    def names(self) -> list[str]:
-        """Return the names of the ledgers."""
-        ...
-
-    def create(self, name: str, opened: Opened) -> Ledger:
-        """Make a new ledger; raise Conflict if there is one of this name."""
-        ...
-
-    def open(self, name: str) -> Ledger:
-        """Return a ledger that is there; raise KeyError, with the names that are, if it is not."""
         ...
 
     def close(self) -> None:

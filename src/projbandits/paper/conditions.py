@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from projbandits import statistics, theory
+from projbandits import schedules, statistics, theory
 from projbandits._checks import Array
 from projbandits._words import interval, name_of, number, percent
+from projbandits.arms import FiniteArms
 from projbandits.paper.experiments import Experiment, family_of
-from projbandits.paper.settings import TUNED, Setting
-from projbandits.paper.verdicts import Check, Condition, Results
+from projbandits.paper.settings import PRINTED, TUNED, Setting
+from projbandits.paper.verdicts import Check, Condition, Readings, Results
 from projbandits.problems import World
 from projbandits.results import Result
 from projbandits.simulation.streams import stream
@@ -23,8 +26,6 @@ STEADY = 0.9
 
 MARGIN = 0.1
 """A margin in the share of trials counts as wide from here on."""
-
-Readings = tuple[tuple[str, Check], ...]
 
 
 def alone(check: Check) -> Readings:
@@ -57,6 +58,42 @@ def less(*settings: Setting, others: Sequence[Strategy] | None = None) -> Readin
         )
 
     return (settings[0].alphas, check(tuned=False)), (TUNED, check(tuned=True))
+
+
+def same_order(usual: Setting, *others: Setting) -> Readings:
+    """Return both readings of "the order of the strategies is the same there as it usually is".
+
+    The usual order is that of the means. Each strategy must have less regret than the next one in
+    this order, as usual and in every other setting; if two cannot be told apart, it is undecided.
+    """
+
+    def check(tuned: bool) -> Check:
+        def conditions(results: Results) -> list[Condition]:
+            experiments = [(s.name, s.tuned if tuned else s.given) for s in (usual, *others)]
+            regrets = [(name, _of_families(x, results[x.name])) for name, x in experiments]
+            compared = [family_of(s) for s in (usual.own, *usual.benchmarks, PRINTED)]
+            compared = [f for f in compared if all(f in known for _, known in regrets)]
+            first = regrets[0][1]
+            order = sorted(compared, key=lambda family: float(first[family].mean()))
+            found = []
+            for name, known in regrets:
+                means = ", ".join(f"{f} {number(float(known[f].mean()))}" for f in order)
+                brief = f"{name}: {means}"
+                for less, more in itertools.pairwise(order):
+                    what = f"{name}: regret of {more} minus that of {less}"
+                    difference = statistics.mean(known[more] - known[less])
+                    found.append(Condition(what, difference, least=0.0, brief=brief))
+            return found
+
+        return conditions
+
+    return (usual.alphas, check(tuned=False)), (TUNED, check(tuned=True))
+
+
+def _of_families(experiment: Experiment, result: Result) -> dict[str, Array]:
+    """Return the regret of each trial at the last step, by family."""
+    families = {repr(s): family_of(s) for s in experiment.strategies}
+    return {families[label]: final(result, label) for label in result.strategies}
 
 
 def beats(experiment: Experiment, winner: Strategy, *others: Strategy, where: str = "") -> Check:
@@ -100,32 +137,26 @@ def final(result: Result, label: str) -> Array:
     return last
 
 
-def moderate_alpha(sweep: Experiment, close: Experiment) -> Check:
+def moderate_alpha(setting: Setting) -> Check:
     """Return the check that for each family an alpha within the range beats both its ends.
 
-    The best alpha is chosen among the close ones, on every other trial, and tested on the rest, so
-    that luck in the choice does not count. An end that was left out is compared in the trials that
-    it has.
+    The alpha was chosen in the sweep, on another seed, so luck in the choice does not count. A
+    difference that is sure in the first trials rests on those, any other on all that there are.
     """
 
     def conditions(results: Results) -> list[Condition]:
-        tables = results[sweep.name], results[close.name]
-        regrets = {label: final(table, label) for table in tables for label in table.strategies}
+        first, more = (results[x.name] for x in setting.decided)
         found = []
-        for family, rows in tables[0].against("alpha").groupby("family", sort=False):
-            inner = rows.iloc[1:-1]
-            open_ones = inner[inner["strategy"].isin(tables[1].strategies)]
-            inner = inner if open_ones.empty else open_ones
-            chosen_by = [regrets[label][::2].mean() for label in inner["strategy"]]
-            best = inner.iloc[int(np.argmin(chosen_by))]
-            for end in (rows.iloc[0], rows.iloc[-1]):
-                both = regrets[end["strategy"]], regrets[best["strategy"]]
-                shared = min(map(len, both))
-                more = both[0][:shared] - both[1][:shared]
-                more = more[1::2] if len(more) > 1 else more
+        for family, rows in first.against("alpha").groupby("family", sort=False):
+            low, best, high = (row for _, row in rows.sort_values("alpha").iterrows())
+            for end in (low, high):
+                both = end["strategy"], best["strategy"]
+                table = more if set(both) <= set(more.strategies) else first
+                worse = statistics.mean(final(table, both[0]) - final(table, both[1]))
                 what = f"{family}: regret at alpha {end['alpha']:g} minus that at {best['alpha']:g}"
+                what = f"{what} ({table.trials:,} trials)"
                 brief = f"{family} at {best['alpha']:g}"
-                found.append(Condition(what, statistics.mean(more), least=0.0, brief=brief))
+                found.append(Condition(what, worse, least=0.0, brief=brief))
         return found
 
     return conditions
@@ -155,9 +186,35 @@ def no_faster(experiment: Experiment, strategy: Strategy) -> Check:
     def conditions(results: Results) -> list[Condition]:
         steps = results[experiment.name].steps
         order = statistics.exponent(steps, theory.theorem_2(steps, 1, 1)[None, :]).value
-        return list(grows(experiment, strategy, most=order)(results))
+        [condition] = grows(experiment, strategy, most=order)(results)
+        explored = explorations(experiment, strategy, int(steps[-1]))
+        brief = f"{condition.brief}, after {number(explored)} explorations in {steps[-1]:,} steps"
+        return [condition._replace(brief=brief)]
 
     return conditions
+
+
+SLACK = 0.02
+"""By how much an exponent that was fitted may fall short of the order's."""
+
+
+def of_order(experiment: Experiment, strategy: Strategy) -> Check:
+    """Return the check that regret grows no faster than the order of Theorem 2, nor much slower."""
+
+    def conditions(results: Results) -> list[Condition]:
+        [upper] = no_faster(experiment, strategy)(results)
+        return [upper, *grows(experiment, strategy, least=2 / 3 - SLACK)(results)]
+
+    return conditions
+
+
+def explorations(experiment: Experiment, strategy: Strategy, horizon: int) -> float:
+    """Return the expected number of steps at which a strategy explores in an experiment."""
+    arms = experiment.problem().world(np.random.default_rng(0)).arms
+    rule: Any = strategy
+    finite = isinstance(arms, FiniteArms)
+    epsilon = schedules.resolve(rule.schedule, alpha=rule.alpha, k=arms.rank, finite=finite)
+    return sum(epsilon(t) for t in range(1, horizon + 1))
 
 
 def linear(experiment: Experiment, *strategies: Strategy) -> Check:

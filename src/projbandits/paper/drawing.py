@@ -24,18 +24,21 @@ class Drawings:
         Where they are written.
     artist : Executor
         A pool of one thread.
+    missing : set of str
+        The experiments that cannot be run, by name; figures are drawn without them.
     """
 
-    def __init__(self, folder: Folder, artist: ThreadPoolExecutor) -> None:
+    def __init__(self, folder: Folder, artist: ThreadPoolExecutor, missing: set[str]) -> None:
         self._folder = folder
+        self._missing = missing
         self._artist = artist
         self._begun: dict[str, Future[bytes]] = {}
 
     def begin(self, results: dict[str, Result]) -> None:
         """Draw every figure that the results suffice for and that is not drawn yet."""
         for name, figure in FIGURES.items():
-            known = all(experiment.name in results for experiment in figure.experiments)
-            if known and name not in self._begun:
+            needed = {experiment.name for experiment in figure.experiments} - self._missing
+            if needed and needed <= results.keys() and name not in self._begun:
                 self._begun[name] = self._artist.submit(_draw, name, dict(results), self._folder)
 
     def finished(self) -> dict[str, bytes]:
@@ -44,12 +47,12 @@ class Drawings:
 
 
 @contextmanager
-def drawings(folder: Folder) -> Iterator[Drawings]:
+def drawings(folder: Folder, missing: set[str]) -> Iterator[Drawings]:
     """Yield what draws the figures of a folder; it stops after the current one if that fails."""
     with plots.offscreen():
         artist = ThreadPoolExecutor(1)
         try:
-            yield Drawings(folder, artist)
+            yield Drawings(folder, artist, missing)
         finally:
             artist.shutdown(cancel_futures=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,6 +46,8 @@ class Experiment:
         A sweep: of each family, only the strategy with the least regret there is run.
     closes_in_on : Experiment, optional
         A sweep over fewer trials: only what may be best of its family by these is run.
+    ends_of : Experiment, optional
+        A sweep: of each family, only both ends of the range and the best alpha between them is run.
     worlds_of : str
         Experiments of one name meet the same worlds, and what one has played the others do not
         play again; by default its own.
@@ -66,6 +68,7 @@ class Experiment:
     offset: int = 0
     tuned_on: Experiment | None = None
     closes_in_on: Experiment | None = None
+    ends_of: Experiment | None = None
     worlds_of: str = ""
     curve: bool = True
     convex: bool = False
@@ -84,12 +87,14 @@ class Experiment:
         return range(asked + self.offset, asked + self.offset + self.seeds)
 
     def chosen(self, results: Mapping[str, Result]) -> tuple[Strategy, ...]:
-        """Return what is run: all strategies, or of each family the best, or what is close."""
+        """Return what is run: all strategies, or of each family the best, the close, the ends."""
         if self.tuned_on is not None:
             sweep = results[self.tuned_on.name].against("alpha")
             kept = set(sweep.loc[sweep.groupby("family")["mean"].idxmin(), "strategy"])
         elif self.closes_in_on is not None:
             kept = close(results[self.closes_in_on.name])
+        elif self.ends_of is not None:
+            kept = ends(self.strategies, results[self.ends_of.name])
         else:
             return self.strategies
         return tuple(strategy for strategy in self.strategies if repr(strategy) in kept)
@@ -97,7 +102,7 @@ class Experiment:
     @property
     def follows(self) -> Experiment | None:
         """The experiment by which it is known what is run."""
-        return self.tuned_on or self.closes_in_on
+        return self.tuned_on or self.closes_in_on or self.ends_of
 
     @property
     def families(self) -> tuple[Strategy, ...]:
@@ -132,6 +137,24 @@ def close(sweep: Result) -> set[str]:
         best = labels[int(rows["mean"].argmin())]
         more = sweep.only(*labels).paired(best, level=SURELY)
         kept |= set(labels) - set(more.index[more["low"] > 0])
+    return kept
+
+
+def ends(strategies: Sequence[Strategy], sweep: Result) -> set[str]:
+    """Return the labels of the smallest, the best and the largest alpha of each family.
+
+    The best is that between the ends with the least regret in the sweep, which holds what may be
+    best of its family; if none of them may be, the middle of the range is taken.
+    """
+    families: dict[str, list[str]] = {}
+    for strategy in strategies:
+        families.setdefault(family_of(strategy), []).append(repr(strategy))
+    means = dict(zip(sweep.strategies, sweep.regret[:, :, -1].mean(axis=1), strict=True))
+    kept = set()
+    for labels in families.values():
+        between = [label for label in labels[1:-1] if label in means]
+        middle = labels[len(labels) // 2]
+        kept |= {labels[0], min(between, key=means.__getitem__, default=middle), labels[-1]}
     return kept
 
 
@@ -181,6 +204,8 @@ SETTING_B = Experiment(name="setting-b", problem=_setting_b, strategies=FINITE, 
 SETTING_C = Experiment(
     name="setting-c", problem=entropy_ball, strategies=INFINITE, seeds=4, convex=True, cost=18
 )
+COMPARED_C = replace(SETTING_C, name="compared-c", trials=0.25, worlds_of=SETTING_C.name, cost=1)
+"""As many trials of setting c as there are with the best alphas, where a choice of UE is dear."""
 WINE = Experiment(name="wine", problem=wine, strategies=FINITE, seeds=4, cost=6)
 
 STILL_C = Experiment(
@@ -219,18 +244,29 @@ LIMITS = Experiment(
     name="limits",
     problem=random_arms,
     strategies=(EIIDS(), GENTRY(alpha=1.0)),
-    trials=0.006,
-    horizon=100,
-    cost=8,
+    trials=0.01,
+    horizon=10,
+    cost=2,
 )
-"""To 10^6 steps, in few worlds: EIIDS decides anew at each of them."""
+"""To 10^5 steps, in few worlds: EIIDS decides anew at each of them."""
+
+ORDER = Experiment(
+    name="order-c",
+    problem=entropy_ball,
+    strategies=(GENTRY(alpha=1.0),),
+    trials=0.02,
+    horizon=10,
+    convex=True,
+    cost=1,
+)
+"""Setting c where exploration dominates, so that the order of Theorem 2 is at stake."""
 
 SMOOTH = tuple(
     Experiment(
         name=name,
         problem=problem,
         strategies=(GENTRY(alpha=1.0, schedule="smooth"), GENTRY(alpha=1.0, schedule="infinite")),
-        trials=0.05,
+        trials=0.02,
         horizon=10,
         convex=True,
         cost=3,

@@ -17,9 +17,10 @@ from projbandits._files import UNFINISHED, read_json, remove_leftovers, write_js
 from projbandits._locks import locked, unwritable
 from projbandits._version import __version__
 from projbandits.results import Result
+from projbandits.simulation.sources import CODE
 
 MANIFEST = "reproduction.json"
-FOLDER_FORMAT = 2
+FOLDER_FORMAT = 3
 PACKAGES = ("numpy", "scipy", "numba", "pandas", "pyarrow", "matplotlib")
 
 
@@ -41,7 +42,8 @@ class Folder:
     path : path
         The folder, which exists.
     settings : dict
-        Trials, horizon and seed. A folder that was made for others is refused.
+        Trials, horizon and seed. A folder that was made for others, or that other code of the
+        library made, is refused.
     """
 
     def __init__(self, path: str | os.PathLike[str], settings: dict[str, int]) -> None:
@@ -72,7 +74,7 @@ class Folder:
             ) from error
         for name, value in {
             "format": FOLDER_FORMAT,
-            "version": __version__,
+            "code": CODE,
             **self.settings,
         }.items():
             if found.get(name) != value:
@@ -139,7 +141,7 @@ class Folder:
     def _write(self) -> None:
         content: dict[str, Any] = {
             "format": FOLDER_FORMAT,
-            "version": __version__,
+            "code": CODE,
             **self.settings,
             "seconds": self.seconds,
             "made_with": self.made_with,

@@ -10,10 +10,18 @@ import numpy as np
 from projbandits import plots, statistics, theory
 from projbandits._words import name_of
 from projbandits.paper import experiments as e
-from projbandits.paper.conditions import final, label_of, thresholds, worlds
+from projbandits.paper.conditions import final, label_of, less, thresholds, worlds
 from projbandits.paper.experiments import Experiment, family_of
-from projbandits.paper.settings import C_STILL, PRINTED, TUNED, A, C, Setting
-from projbandits.paper.verdicts import Results
+from projbandits.paper.settings import (
+    PRINTED,
+    STILL_CLOSE,
+    STILL_SWEEP,
+    TUNED,
+    A,
+    C,
+    Setting,
+)
+from projbandits.paper.verdicts import Results, judged
 from projbandits.results import Result
 from projbandits.statistics import Estimate
 from projbandits.strategies import Strategy
@@ -27,11 +35,16 @@ def pair(experiment: Experiment) -> Drawing:
 
 
 def alphas(setting: Setting) -> Drawing:
-    """Draw the sweep, and what it chose over time."""
-    sweep, close, tuned = setting.sweep.name, setting.close.name, setting.tuned.name
+    """Draw the sweep, each alpha by the most trials that it has, and what was chosen over time."""
+    tuned = setting.tuned.name
+    swept = [x.name for x in (setting.sweep, setting.close, *setting.decided)]
     return lambda results, title: plots.panels(
         [
-            lambda ax: plots.against([results[sweep], results[close]], "alpha", ax),
+            lambda ax: plots.against(
+                sorted((results[name] for name in swept), key=lambda result: result.trials),
+                "alpha",
+                ax,
+            ),
             lambda ax: plots.regret(results[tuned], ax),
         ],
         title=title,
@@ -40,25 +53,28 @@ def alphas(setting: Setting) -> Drawing:
 
 
 def compared(groups: dict[str, Setting]) -> Drawing:
-    """Draw the regret of every strategy at the last step, in both readings."""
+    """Draw the regret of every strategy at the last step, in both readings, and the verdicts."""
 
-    def row(results: Results, setting: Setting, strategy: Strategy) -> list[Estimate | None]:
+    def row(results: Results, setting: Setting, strategy: Strategy) -> list[Estimate]:
         return [
             statistics.mean(final(results[x.name], label_of(x, results[x.name], strategy)))
-            if x.tuned_on is not None or strategy in x.strategies
-            else None
             for x in (setting.given, setting.tuned)
         ]
 
+    def played(setting: Setting) -> tuple[Strategy, ...]:
+        printed = (PRINTED,) if PRINTED in setting.given.strategies else ()
+        return setting.own, *setting.benchmarks, *printed
+
     def draw(results: Results, title: str) -> Any:
-        rows = {
-            group: {
-                family_of(strategy): row(results, setting, strategy)
-                for strategy in (setting.own, *setting.benchmarks, PRINTED)
-            }
-            for group, setting in groups.items()
-        }
-        return plots.comparison(rows, ["with the alphas given", TUNED], title=title)
+        rows, notes = {}, {}
+        for group, setting in groups.items():
+            if setting.tuned.name not in results:
+                continue
+            named = f"{group} ({results[setting.given.name].trials:,} trials)"
+            rows[named] = {family_of(s): row(results, setting, s) for s in played(setting)}
+            verdict = judged(less(setting), setting.experiments, results)
+            notes[named] = verdict.outcome.value
+        return plots.comparison(rows, ["with the alphas given", TUNED], title=title, notes=notes)
 
     return draw
 
@@ -67,8 +83,9 @@ def tie(results: Results, title: str) -> Any:
     """Draw the sweeps of setting c with either choice of what is played at first."""
 
     def sweep(ax: Any, *families: str) -> None:
-        for setting, suffix in ((C, ""), (C_STILL, ", 0 at first")):
-            shown = [_families(results[x.name], *families) for x in (setting.sweep, setting.close)]
+        usual, still = (C.sweep, C.close), (STILL_SWEEP, STILL_CLOSE)
+        for sweeps, suffix in ((usual, ""), (still, ", 0 at first")):
+            shown = [_families(results[x.name], *families) for x in sweeps]
             plots.against(shown, "alpha", ax, suffix=suffix)
 
     return plots.panels(
@@ -120,6 +137,19 @@ def basis(results: Results, title: str) -> Any:
     return plots.panels(
         [lambda ax: plots.against(sweep, "alpha", ax), lambda ax: plots.survival(given, ax)],
         title=title,
+    )
+
+
+def order(results: Results, title: str) -> Any:
+    """Draw GENTRY in setting c where it hardly explores, and where exploration dominates."""
+    few = results[e.SETTING_C.name].only(repr(e.INFINITE[0]))
+    return plots.panels(
+        [
+            lambda ax: plots.regret(few, ax, log=True, exponents=True),
+            lambda ax: plots.regret(results[e.ORDER.name], ax, log=True, exponents=True),
+        ],
+        title=title,
+        shared_legend=False,
     )
 
 

@@ -28,6 +28,9 @@ from projbandits.simulation.progress import Progress
 QUICK = {"trials": 20, "horizon": 500}
 """A size that finishes in seconds; most verdicts are undecided at it."""
 
+NOT_RUN = "not run: needs pip install 'projbandits[wine]'"
+"""The verdict on claims about the wines where their data, the only that is apart, is missing."""
+
 COMPILE = """
 import os, sys, threading
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()
@@ -48,12 +51,15 @@ class Reproduction:
         By experiment.
     verdicts : dict of Claim to Verdict
         For every claim that the results cover.
+    not_run : dict of Claim to str
+        The claims that could not be checked because their data is not installed, and the remedy.
     out, report : Path
         The folder and the report in it.
     """
 
     results: dict[str, Result]
     verdicts: dict[Claim, Verdict]
+    not_run: dict[Claim, str]
     out: Path
     report: Path
 
@@ -70,10 +76,12 @@ def reproduce(
 ) -> Reproduction:
     """Reproduce figures of the paper, all by default, and write a report on what holds.
 
+    Without the wine data (extra `wine`) all the rest is run, and the report says what is missing.
+
     Parameters
     ----------
     figures : iterable of str
-        Names among `projbandits.paper.FIGURES`.
+        Names among `projbandits.paper.FIGURES`. A figure that is named must have its data.
     trials, horizon, seed : int
         The size and the seed; by default the paper's size.
     out : path
@@ -93,7 +101,8 @@ def reproduce(
     ...     done.report.name, sorted(done.results)
     ('report.html', ['setting-a'])
     """
-    chosen = list(figures) or list(FIGURES)
+    named = list(figures)
+    chosen = named or list(FIGURES)
     for name in chosen:
         if name not in FIGURES:
             raise ValueError(
@@ -105,17 +114,25 @@ def reproduce(
         "horizon": integer("horizon", horizon, least=1),
         "seed": integer("seed", seed, least=0, most=LARGEST_SEED - TUNING),
     }
+    missing = _without_data(_needed(list(FIGURES)))
+    for x in _needed(named):
+        if x.name in missing:
+            raise missing[x.name]
     with opened(out, settings) as folder:
-        return _reproduced(folder, chosen, executor, progress)
+        return _reproduced(folder, chosen, set(missing), executor, progress)
 
 
 def _reproduced(
-    folder: Folder, chosen: list[str], executor: Executor | None, progress: bool
+    folder: Folder,
+    chosen: list[str],
+    missing: set[str],
+    executor: Executor | None,
+    progress: bool,
 ) -> Reproduction:
-    results = _finished(folder)
-    experiments = _needed(chosen)
+    results = _finished(folder, missing)
+    experiments = [x for x in _needed(chosen) if x.name not in missing]
     left = [experiment for experiment in experiments if experiment.name not in results]
-    problems = {x.name: x.problem() for x in left}  # fails now if data is not installed
+    problems = {x.name: x.problem() for x in left}
     for x in left:  # and so does what is too large
         prepare(problems[x.name], x.families, **size_of(x, folder.settings))
     folder.check_room(sum(bytes_of(experiment, folder.settings) for experiment in left))
@@ -123,7 +140,7 @@ def _reproduced(
     with (
         Progress(sum(x.cost for x in left), shown=progress, text="", unit="") as bar,
         _compiled_ahead(any(x.convex for x in left) and not left[0].convex) as compiled,
-        drawings(folder) as drawn,
+        drawings(folder, missing) as drawn,
     ):
         for experiment in left:
             if experiment.convex:
@@ -143,9 +160,15 @@ def _reproduced(
         pictures = drawn.finished()
     for experiment in left:
         forget_trials(experiment, folder)
-    page = render(results, verdicts, pictures, folder)
+    asked = {x.name for x in _needed(chosen)}
+    not_run = {
+        claim: NOT_RUN
+        for claim in CLAIMS
+        if any(x.name in missing and x.name in asked for x in claim.experiments)
+    }
+    page = render(results, verdicts, pictures, folder, not_run)
     report = folder.write("report.html", page.encode())
-    return Reproduction(results, verdicts, folder.path, report)
+    return Reproduction(results, verdicts, not_run, folder.path, report)
 
 
 @contextmanager
@@ -178,10 +201,23 @@ def _needed(figures: list[str]) -> list[Experiment]:
     return list(found.values())
 
 
-def _finished(folder: Folder) -> dict[str, Result]:
+def _without_data(experiments: list[Experiment]) -> dict[str, ModuleNotFoundError]:
+    """Return the experiments whose data is not installed, by name, with the error that says so."""
+    found = {}
+    for experiment in experiments:
+        try:
+            experiment.problem()
+        except ModuleNotFoundError as error:
+            found[experiment.name] = error
+    return found
+
+
+def _finished(folder: Folder, missing: set[str]) -> dict[str, Result]:
     """Return what an earlier run has finished, whichever figures it was asked for."""
     found: dict[str, Result] = {}
     for experiment in _needed(list(FIGURES)):
+        if experiment.name in missing:
+            continue
         if experiment.follows is None or experiment.follows.name in found:
             seeds = experiment.seeds_of(folder.settings["seed"])
             parts = [kept(experiment, seed, folder, experiment.chosen(found)) for seed in seeds]

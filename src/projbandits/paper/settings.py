@@ -21,7 +21,7 @@ TUNED = "each at its best alpha"
 
 
 class Setting(NamedTuple):
-    """Four experiments on one problem, and who is compared with whom in them.
+    """The experiments on one problem, and who is compared with whom in them.
 
     Parameters
     ----------
@@ -33,6 +33,9 @@ class Setting(NamedTuple):
         Every alpha, on a seed of its own; more trials of those that may be best.
     tuned : Experiment
         The best of each family, on the seeds of `given`.
+    decided : tuple of Experiment
+        Both ends of each range of alphas beside the best between them, on the seeds of `given`; and
+        more trials of those that the first do not tell apart. Empty where no claim is about them.
     alphas : str
         Which alphas were given.
     own, benchmarks : Strategy and tuple of Strategy
@@ -45,6 +48,7 @@ class Setting(NamedTuple):
     sweep: Experiment
     close: Experiment
     tuned: Experiment
+    decided: tuple[Experiment, ...] = ()
     alphas: str = PAPERS_ALPHAS
     own: Strategy = GENTRY_1
     benchmarks: tuple[Strategy, ...] = FINITE_BENCHMARKS
@@ -64,21 +68,22 @@ def _setting(
     given: Experiment,
     sweep: Size,
     close: Size,
-    tuned: Size,
+    tuned: float,
     *,
-    printed: bool = True,
+    decided: tuple[Size, Size] | None = None,
     **more: Any,
 ) -> Setting:
     """Return a setting whose alphas are chosen on a seed of its own, by experiments of these sizes.
 
-    The sweep tries every alpha for each family, with UE as `printed` or without it.
+    The sweep tries every alpha for each family. The alphas that it chooses have as many trials as
+    the given ones, at an additional cost of `tuned`; in setting c, where the paper gives no alpha
+    for UE as printed and its choices are searches, that family is in the sweep alone.
     """
     alphas: tuple[float, ...] = e.FINITE_ALPHAS
     families = e.FINITE_FAMILIES
     if given.convex:
         families, alphas = e.INFINITE_FAMILIES, e.INFINITE_ALPHAS
         more |= {"own": GENTRY_C, "benchmarks": INFINITE_BENCHMARKS}
-    families = families if printed else families[:-1]
     every = Experiment(
         name=f"alpha-{key}",
         problem=given.problem,
@@ -97,30 +102,86 @@ def _setting(
         trials=close[0],
         cost=close[1],
     )
+    compared = families[:-1] if given.convex else families
     best = replace(
         given,
         name=f"tuned-{key}",
-        strategies=every.strategies,
+        strategies=tuple(family(alpha) for family in compared for alpha in alphas),
         tuned_on=some,
-        worlds_of=given.name,
-        trials=tuned[0],
-        cost=tuned[1],
+        worlds_of=given.worlds_of or given.name,
+        cost=tuned,
     )
+    if decided is not None:
+        first, second = decided
+        ends = replace(
+            given,
+            name=f"ends-{key}",
+            strategies=every.strategies,
+            ends_of=some,
+            worlds_of=given.worlds_of or given.name,
+            trials=first[0],
+            cost=first[1],
+        )
+        apart = replace(
+            ends,
+            name=f"apart-{key}",
+            ends_of=None,
+            closes_in_on=ends,
+            trials=second[0],
+            cost=second[1],
+        )
+        more["decided"] = (ends, apart)
     return Setting(**{"name": key} | more, given=given, sweep=every, close=some, tuned=best)
 
 
-A = _setting("a", e.SETTING_A, (0.02, 1), (0.2, 2), (1, 1), where="in setting a")
-B = _setting("b", e.SETTING_B, (0.02, 1), (0.2, 2), (1, 1), where="in setting b")
-C = _setting("c", e.SETTING_C, (0.01, 2), (0.04, 4), (0.1, 5), where="in setting c")
-C_STILL = _setting(
-    *("still", e.STILL_C, (0.01, 2), (0.04, 3), (0.1, 2)),
-    printed=False,
-    name="c, 0 at first",
+A = _setting(
+    *("a", e.SETTING_A, (0.02, 1), (0.2, 2), 1),
+    decided=((0.05, 1), (2, 2)),
+    where="in setting a",
+)
+B = _setting("b", e.SETTING_B, (0.02, 1), (0.2, 2), 1, where="in setting b")
+C = _setting(
+    *("c", e.COMPARED_C, (0.01, 2), (0.04, 4), 6),
+    decided=((0.02, 3), (0.15, 3)),
     where="in setting c",
 )
+STILL_SWEEP = Experiment(
+    name="alpha-still",
+    problem=e.STILL_C.problem,
+    strategies=tuple(
+        family(alpha) for family in e.INFINITE_FAMILIES[:3] for alpha in e.INFINITE_ALPHAS
+    ),
+    offset=e.TUNING,
+    curve=False,
+    convex=True,
+    trials=0.01,
+    cost=1,
+)
+STILL_CLOSE = replace(
+    STILL_SWEEP,
+    name="close-still",
+    closes_in_on=STILL_SWEEP,
+    worlds_of=STILL_SWEEP.name,
+    trials=0.04,
+    cost=1,
+)
+"""A sweep of the strategies that are not a search, for a figure."""
+C_STILL = C._replace(
+    name="c, 0 at first",
+    given=e.STILL_C,
+    tuned=replace(
+        e.STILL_C,
+        name="tuned-still",
+        strategies=C.tuned.strategies,
+        tuned_on=C.close,
+        worlds_of=e.STILL_C.name,
+    ),
+    decided=(),
+)
+"""Setting c with 0 played at first, and with the alphas that are best in setting c."""
 ON_WINES: dict[str, Any] = {"where": "on the wine data", "alphas": WINE_ALPHAS}
-WINES = _setting("wine", e.WINE, (0.02, 2), (0.1, 2), (0.5, 5), **ON_WINES)
+WINES = _setting("wine", e.WINE, (0.02, 2), (0.1, 2), 8, **ON_WINES)
 READINGS_OF_WINE = tuple(
-    _setting(given.name, given, (0.01, 1), (0.05, 1), (0.1, 2), name=name, **ON_WINES)
+    _setting(given.name, given, (0.01, 1), (0.05, 1), 2, name=name, **ON_WINES)
     for name, given in zip(("without noise", "raw features"), e.WINE_READINGS, strict=True)
 )

@@ -5,15 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 from projbandits.paper.experiments import HORIZON, Experiment
 from projbandits.results import Result
 from projbandits.statistics import Estimate
 
-HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
-BEYOND_THE_PAPER = "not in the paper"
-"""The source of a claim that is ours."""
+
+class Outcome(StrEnum):
+    """What came of a claim, of one of its readings, or of a number behind it."""
+
+    HOLDS = "holds"
+    MIXED = "mixed"
+    """It holds in one reading and does not hold in another."""
+    FAILS = "does not hold"
+    UNDECIDED = "undecided"
+
+
+class Origin(StrEnum):
+    """Where a claim comes from."""
+
+    PAPER = "claimed by the paper"
+    OPEN = "left open by the paper"
+    OURS = "not in the paper"
+
 
 Results = Mapping[str, Result]
 
@@ -40,16 +56,16 @@ class Condition(NamedTuple):
     brief: str = ""
 
     @property
-    def outcome(self) -> str:
+    def outcome(self) -> Outcome:
         """Whether the interval lies inside, outside, or across an end."""
         _, low, high = self.estimate
         if not self.demand:
-            return HOLDS
+            return Outcome.HOLDS
         if self.least <= low and high <= self.most:
-            return HOLDS
+            return Outcome.HOLDS
         if high < self.least or low > self.most:
-            return FAILS
-        return UNDECIDED
+            return Outcome.FAILS
+        return Outcome.UNDECIDED
 
     @property
     def demand(self) -> str:
@@ -64,6 +80,8 @@ class Condition(NamedTuple):
 
 
 Check = Callable[[Results], Sequence[Condition]]
+Readings = Sequence[tuple[str, Check]]
+"""Each way to read a claim, and what must be true then; the first is the paper's."""
 
 
 class Reading(NamedTuple):
@@ -73,14 +91,14 @@ class Reading(NamedTuple):
     ----------
     name : str
         Which way; empty if there is only one.
-    outcome : str
+    outcome : Outcome
         Whether it holds.
     conditions : tuple of Condition
         The numbers behind that.
     """
 
     name: str
-    outcome: str
+    outcome: Outcome
     conditions: tuple[Condition, ...]
 
     @property
@@ -97,14 +115,22 @@ class Verdict:
     why: str = ""
 
     @property
-    def outcome(self) -> str:
-        """What came of the first reading."""
+    def outcome(self) -> Outcome:
+        """What came of all readings together: mixed if it holds in one and not in another."""
+        found = {reading.outcome for reading in self.readings}
+        if {Outcome.HOLDS, Outcome.FAILS} <= found:
+            return Outcome.MIXED
+        return found.pop() if len(found) == 1 else Outcome.UNDECIDED
+
+    @property
+    def given(self) -> Outcome:
+        """What came of the reading with the alphas given, or of the only one."""
         return self.readings[0].outcome
 
     @property
-    def tuned(self) -> str:
+    def tuned(self) -> Outcome | None:
         """What came of the reading in which each strategy has its best alpha, if there is one."""
-        return self.readings[1].outcome if len(self.readings) > 1 else ""
+        return self.readings[1].outcome if len(self.readings) > 1 else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +144,7 @@ class Claim:
     text : str
         What is claimed.
     source : str
-        Where the paper says it, or that it does not.
+        Where the paper says it, if it does.
     experiments : tuple of Experiment
         What is needed to check it.
     readings : sequence of (str, callable)
@@ -128,27 +154,40 @@ class Claim:
         The figures that show it; together they need its experiments.
     remark : str
         Why it may be otherwise, where the paper leaves room.
+    origin : Origin
+        Whether it is the paper's, answers a question that the paper leaves open, or is ours.
     """
 
     name: str
     text: str
-    source: str
+    source: str = ""
     experiments: tuple[Experiment, ...]
-    readings: Sequence[tuple[str, Check]]
+    readings: Readings
     figures: tuple[str, ...] = ()
     remark: str = ""
+    origin: Origin = Origin.PAPER
+
+    @property
+    def place(self) -> str:
+        """Where the paper says it, or that it does not."""
+        return self.source or self.origin.value
 
     def check(self, results: Results) -> Verdict:
         """Return the verdict: in each reading the claim holds if every condition does.
 
         The claims are about the paper's horizon; a shorter one decides nothing.
         """
-        short = any(results[x.name].horizon < x.horizon_of(HORIZON) for x in self.experiments)
-        readings = []
-        for name, check in self.readings:
-            found = tuple(check(results))
-            outcomes = {condition.outcome for condition in found}
-            worst = next((o for o in (FAILS, UNDECIDED) if o in outcomes), HOLDS)
-            readings.append(Reading(name, UNDECIDED if short else worst, found))
-        why = "The runs are shorter than those that the claim is about." if short else ""
-        return Verdict(tuple(readings), why)
+        return judged(self.readings, self.experiments, results)
+
+
+def judged(readings: Readings, experiments: Sequence[Experiment], results: Results) -> Verdict:
+    """Return the verdict on a claim with these readings, checked on these experiments."""
+    short = any(results[x.name].horizon < x.horizon_of(HORIZON) for x in experiments)
+    checked = []
+    for name, check in readings:
+        conditions = tuple(check(results))
+        found = {condition.outcome for condition in conditions}
+        worst = next((o for o in (Outcome.FAILS, Outcome.UNDECIDED) if o in found), Outcome.HOLDS)
+        checked.append(Reading(name, Outcome.UNDECIDED if short else worst, conditions))
+    why = "The runs are shorter than those that the claim is about." if short else ""
+    return Verdict(tuple(checked), why)

@@ -31,7 +31,13 @@ HEIGHT = 0.19
 Rows = Mapping[str, Sequence[Estimate | None]]
 
 
-def comparison(groups: Mapping[str, Rows], readings: Sequence[str], *, title: str = "") -> Figure:
+def comparison(
+    groups: Mapping[str, Rows],
+    readings: Sequence[str],
+    *,
+    title: str = "",
+    notes: Mapping[str, str] | None = None,
+) -> Figure:
     """Draw estimates with their intervals in rows, on one logarithmic axis.
 
     Parameters
@@ -42,6 +48,8 @@ def comparison(groups: Mapping[str, Rows], readings: Sequence[str], *, title: st
         What the estimates of a row are called in the legend.
     title : str
         The title.
+    notes : mapping of str to str, optional
+        By group, a word at its right.
 
     Examples
     --------
@@ -81,6 +89,7 @@ def comparison(groups: Mapping[str, Rows], readings: Sequence[str], *, title: st
         ax.set_yticks(range(len(rows)), list(rows))
         ax.set_ylim(len(rows) - 0.4, -0.6)
         ax.set_title(group, loc="left", fontsize=8, fontweight="bold")
+        ax.set_title((notes or {}).get(group, ""), loc="right", fontsize=8)
         ax.set_xscale("log")
         finish(ax)
         ax.tick_params(axis="y", length=0)

@@ -176,7 +176,8 @@ def _several(result: Result | Sequence[Result]) -> list[Result]:
 
 
 def _trials(results: list[Result]) -> str:
-    return " to ".join(f"{n:,}" for n in sorted({one.trials for one in results}))
+    ends = {min(one.trials for one in results), max(one.trials for one in results)}
+    return " to ".join(f"{n:,}" for n in sorted(ends))
 
 
 def _latest(frames: list[pd.DataFrame]) -> pd.DataFrame:

@@ -47,7 +47,7 @@ class Make(Body):
         None,
         description="instead of columns, how raw columns become features: the arguments of "
         "pb.Features, or what to_dict returns; what they leave open is learnt from the first "
-        "catalogue",
+        "catalogue, and until then they may be declared anew",
     )
     half_life: float | str | None = Field(
         None, description="after how many decisions, or how much time ('60d'), outcomes fade"

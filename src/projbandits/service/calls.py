@@ -271,7 +271,9 @@ def begin_tell(call: Call) -> Begun | None:
     if decider is None:
         return None
     pairs = _outcomes(call)
-    work = decider._ledger.work([reports.told(*pair) for pair in pairs])  # type: ignore[attr-defined]
+    told = [reports.told(*pair) for pair in pairs]
+    decider._compare(told)
+    work = decider._ledger.work(told)  # type: ignore[attr-defined]
     return Begun(work, lambda _: _told(call, pairs))
 
 
@@ -330,7 +332,7 @@ def one_decision(call: Call) -> Answer:
 
 
 def audit(call: Call) -> Answer:
-    """Show whether the protected part played a role; `by` names a column of the context or meta."""
+    """Show whether the protected part had an influence; `by` is a column of the context or meta."""
     return Answer(call.decider.audit(by=call.query.get("by")).to_dict())
 
 

@@ -281,7 +281,7 @@ class RemoteDecider:
         return self._connection.send(messages.explain(self._path, decision))
 
     def audit(self, *, by: str | None = None) -> RemoteAudit:
-        """Show from the log whether the part that must not count played a role.
+        """Show from the log whether the part that must not count had an influence.
 
         Parameters
         ----------
@@ -355,7 +355,7 @@ class AsyncRemoteDecider:
         return await self._connection.send(messages.explain(self._path, decision))
 
     async def audit(self, *, by: str | None = None) -> RemoteAudit:
-        """Show from the log whether the part that must not count played a role."""
+        """Show from the log whether the part that must not count had an influence."""
         return await self._connection.send(messages.audit(self._path, by))
 
     async def log(self) -> pd.DataFrame:

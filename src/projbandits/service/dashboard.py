@@ -1,14 +1,9 @@
-"""The dashboard: its pages, how one signs in, and the stream of numbers that keeps it live."""
+"""The dashboard: its pages, how one signs in, and the numbers that keep it live."""
 
 from __future__ import annotations
 
-import asyncio
-import json
 import threading
-import time
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import suppress
 from functools import partial
 from html import escape
 from importlib.resources import files
@@ -16,23 +11,19 @@ from itertools import islice
 from typing import Any
 from urllib.parse import parse_qs
 
-from fastapi import FastAPI, Request
-from starlette.requests import ClientDisconnect
-from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import RedirectResponse, Response
 
 from projbandits.arms import FiniteArms
 from projbandits.deciding import Decider
 from projbandits.service import replies
+from projbandits.service.calls import Answer
 from projbandits.service.overview import Overview
 from projbandits.service.refusals import Refused
-from projbandits.service.server import COOKIE, HEADERS, Server, check_origin
+from projbandits.service.server import COOKIE, HEADERS, Server, check_origin, problem
 
 MEDIA = {"css": "text/css", "js": "text/javascript"}
-EVERY = 1.0
-"""How many seconds pass between two looks for something new."""
-
-STREAMS = 100
-"""How many pages may be kept live at a time."""
 
 LOOKED = 200
 """Of how many of the last decisions it is found out whether they explored."""
@@ -47,7 +38,7 @@ PAGE = {
 """What goes with a page: nothing of it may come from elsewhere."""
 
 
-def add_dashboard(app: FastAPI, server: Server) -> None:
+def add_dashboard(app: Starlette, server: Server) -> None:
     """Add the dashboard to the application."""
     pages = Pages(server)
     app.add_route("/", pages.home, methods=["GET"])
@@ -55,7 +46,7 @@ def add_dashboard(app: FastAPI, server: Server) -> None:
     app.add_route("/sign-in", pages.sign_in, methods=["POST"])
     app.add_route("/sign-out", pages.sign_out, methods=["POST"])
     app.add_route("/static/{name}", pages.static, methods=["GET"])
-    app.add_route("/v1/deciders/{name}/stream", pages.stream, methods=["GET"])
+    app.add_route("/v1/deciders/{name}/numbers", pages.numbers, methods=["GET"])
 
 
 class Pages:
@@ -69,7 +60,6 @@ class Pages:
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._streams = 0
         self._making = threading.Lock()
         self._said: dict[str, dict[str, Any]] = {}
 
@@ -131,40 +121,18 @@ class Pages:
             return Response(error.body(), error.status, error.headers())
         return Response(_file(name), 200, HEADERS, MEDIA[name.rpartition(".")[2]])
 
-    async def stream(self, request: Request) -> Response:
-        """Return the numbers of a decider, again whenever they change."""
-        name = request.path_params["name"]
+    async def numbers(self, request: Request) -> Response:
+        """Return the numbers of a decider, or nothing if the page has those already."""
+        name, sent = request.path_params["name"], request.query_params.get("position", "")
         try:
             await self._server.allowed(request, "observe", name)
-            if self._streams >= STREAMS:
-                raise Refused(503, f"{STREAMS} pages are kept live: close one", retry=10)
-            await self._server.guarded(partial(self._server.hub.decider, name))
+            work = partial(self._numbers, name, int(sent[:20]) if sent.isdecimal() else -1)
+            said = await self._server.guarded(work, self._server.views)
         except Refused as error:
-            return Response(error.body(), error.status, error.headers())
-        return StreamingResponse(self._events(request, name), 200, HEADERS, "text/event-stream")
-
-    async def _events(self, request: Request, name: str) -> AsyncIterator[str]:
-        self._streams += 1
-        server, sent, spoke = self._server, -1, 0.0
-        try:
-            yield "retry: 1000\n\n"  # milliseconds after which a browser comes again
-            while not server.stopping.is_set() and not await request.is_disconnected():
-                with suppress(Refused):  # busy, or the store is away: the next look may do
-                    said = await server.guarded(partial(self._numbers, name, sent), server.slow)
-                    if said is not None:
-                        sent, spoke = said["position"], time.monotonic()
-                        yield f"data: {json.dumps(said, allow_nan=False)}\n\n"
-                    elif time.monotonic() - spoke > 15:
-                        spoke = time.monotonic()
-                        yield ": still here\n\n"
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(server.stopping.wait(), EVERY)
-                try:
-                    await server.allowed(request, "observe", name)
-                except Refused:
-                    return
-        finally:
-            self._streams -= 1
+            return problem(error)
+        if said is None:
+            return Response(None, 204, HEADERS)
+        return Response(Answer(said).content(), 200, HEADERS, "application/json")
 
     def _numbers(self, name: str, sent: int) -> dict[str, Any] | None:
         """Return all that the page shows, None if nothing is new."""

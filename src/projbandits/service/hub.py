@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from projbandits.features import Features
-    from projbandits.ledger.sql import SqlStore
 
 STALE = 1.0
 """For how many seconds what was read from the store is used."""
@@ -61,7 +60,7 @@ class Hub:
     """
 
     def __init__(self, url: str) -> None:
-        self.store: SqlStore = open_store(url)  # type: ignore[assignment]
+        self.url, self.store = url, open_store(url)
         self.documents = Documents(self.store.database)
         self._lock = threading.Lock()
         self._loading = threading.Lock()
@@ -127,7 +126,7 @@ class Hub:
                 found = self._deciders.get(name)
                 if found is None:
                     try:
-                        found = Decider.open(self.store, name)
+                        found = Decider.open(self.url, name)
                     except Unknown as error:
                         if self.documents.read(DECIDER, name) is not None:
                             raise Conflict(
@@ -198,7 +197,8 @@ class Hub:
         before = self.declared(name)
         if before is not None:
             if features is None and subspace is None:
-                _check_same(name, before, wanted)
+                # Until a catalogue comes nothing is learnt, and raw columns may be declared anew.
+                _check_same(name, before, wanted, but="features" if new else None)
             _check_seed(name, before, wanted)
             wanted = wanted.model_copy(update={"seed": before.seed})
         if features is not None or subspace is not None:
@@ -229,7 +229,7 @@ class Hub:
                 half_life=wanted.half_life,
                 intercept=wanted.intercept,
                 seed=wanted.seed,
-                store=self.store,
+                store=self.url,
                 name=name,
             )
         except ValueError as error:
@@ -322,14 +322,16 @@ class Hub:
 def declaration(said: Mapping[str, Any]) -> Make:
     """Return the declaration of a decider in a file."""
     try:
-        return Make.model_validate_json(json.dumps(said))
+        return Make.model_validate_json(json.dumps(said, default=str))  # TOML has dates
     except ValidationError as error:
         raise ValueError(str(refused(error))) from error
 
 
-def _check_same(name: str, before: Make, wanted: Make) -> None:
-    """Raise, naming the field, if a decider was declared otherwise before."""
+def _check_same(name: str, before: Make, wanted: Make, but: str | None = None) -> None:
+    """Raise, naming the field, if a decider was declared otherwise before; one may differ."""
     for field in ("columns", "protected", "strategy", "features", "half_life", "intercept"):
+        if field == but:
+            continue
         was, now = getattr(before, field), getattr(wanted, field)
         if _meaning(field, was) != _meaning(field, now):
             raise Conflict(

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from projbandits._checks import short
+from projbandits._tables import read_csv
 from projbandits.accounts.footer import declared
 from projbandits.service.refusals import Refused
 
@@ -146,19 +147,7 @@ def _whole(value: Any) -> bool:
 
 
 def _csv(body: bytes, label: str, most: int) -> pd.DataFrame:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    texts = {label: pa.string()}
-    while True:
-        options = csv.ConvertOptions(column_types=texts, strings_can_be_null=False)
-        # By its own threads, older versions wait for ever now and then.
-        reading = csv.ReadOptions(use_threads=False)
-        table = csv.read_csv(pa.BufferReader(body), reading, convert_options=options)
-        times = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
-        if not times:
-            return _frame(table)
-        texts |= dict.fromkeys(times, pa.string())  # as they are written there
+    return read_csv(body, [label])
 
 
 def _parquet(body: bytes, label: str, most: int) -> pd.DataFrame:

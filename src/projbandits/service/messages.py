@@ -15,6 +15,7 @@ from projbandits._checks import short
 from projbandits._tables import is_table
 from projbandits.accounts.explaining import Explanation
 from projbandits.deciding import Decision, reports
+from projbandits.decisions.identities import read_labels
 from projbandits.ledger.failures import Unavailable
 from projbandits.ledger.protocol import Conflict, Unknown
 from projbandits.ledger.randomness import new_id
@@ -69,7 +70,7 @@ Named = str | Decision | RemoteDecision
 class RemoteAudit:
     """What an audit found, as plain values; docs/audit.md has the schema."""
 
-    role: bool | None
+    influence: str
     verdict: str
     warnings: list[str]
     scores: dict[str, Any]
@@ -172,6 +173,7 @@ def _labelled(rows: list[Any], labels: list[Any]) -> list[Any]:
     """Return rows with what they are called."""
     if len(labels) != len(rows):
         raise ValueError(f"ids must have {len(rows)} entries, one for each item, got {len(labels)}")
+    read_labels(labels, None, len(rows), needed=True)  # as a decider at hand refuses them
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping) or LABEL in row:
             raise TypeError(
@@ -183,7 +185,7 @@ def _labelled(rows: list[Any], labels: list[Any]) -> list[Any]:
 def _telling(index: Any) -> bool:
     """Tell whether an index has names for the rows."""
     whole = (str, int, np.integer)
-    return bool(index.is_unique) and all(isinstance(each, whole) for each in index)
+    return all(isinstance(each, whole) and not isinstance(each, bool) for each in index)
 
 
 def _plain(labels: Iterable[Any]) -> list[Any]:

@@ -12,12 +12,13 @@ from projbandits.features import Features
 if TYPE_CHECKING:
     import pandas as pd
 
-RAW_KINDS = ("numeric", "categorical", "embedding")
 ALLOWED = tuple(Features().get_params())
 
 
 def fitted(said: Mapping[str, Any], table: pd.DataFrame | None) -> Features | None:
     """Return the features that a declaration describes; None if they need a table first.
+
+    A declaration that no table could be fitted to is refused without one.
 
     Parameters
     ----------
@@ -36,9 +37,7 @@ def fitted(said: Mapping[str, Any], table: pd.DataFrame | None) -> Features | No
     if not isinstance(pairs, list | tuple) or not all(isinstance(p, list | tuple) for p in pairs):
         raise ValueError(f"features: interactions must be pairs of sources, got {short(pairs)}")
     made = Features(**{**said, "interactions": [tuple(pair) for pair in pairs]})
-    sources = [said[kind] for kind in RAW_KINDS if said.get(kind) is not None]
-    known = all(isinstance(each, Mapping) and None not in each.values() for each in sources)
-    if table is None and not (sources and known):
+    if not made.check() and table is None:
         return None
     return made.fit(table)
 

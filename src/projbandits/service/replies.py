@@ -85,7 +85,7 @@ def belief(decider: Decider) -> dict[str, Any]:
     """Return what a decider believes: a coefficient per feature, with its 95 % interval."""
     ridge, subspace = decider.ridge, decider.subspace
     d = subspace.ambient
-    errors = ridge.noise * ridge.width(np.eye(d))
+    errors = ridge.errors(np.eye(d), designed=decider.features is not None)
     kept = np.diag(subspace.matrix)
     rows = zip(feature_names(decider.columns, d), ridge.theta, errors, kept, strict=True)
     return {

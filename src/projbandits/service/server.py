@@ -1,4 +1,4 @@
-"""One process of the service: lets requests in, has them worked on by threads, and answers."""
+"""One process of the service: lets requests in, works on them in threads, and answers."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from anyio import CapacityLimiter, to_thread
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
+from projbandits.service.batcher import Batcher
 from projbandits.service.calls import Answer, Call, Limits, Route
 from projbandits.service.hub import Hub
 from projbandits.service.metrics import Labels, Metrics
 from projbandits.service.overview import Overview
 from projbandits.service.refusals import EXPECTED_ERRORS, Refused, refused
-from projbandits.service.threads import Threads
 from projbandits.service.tokens import Token
 
 Done = TypeVar("Done")
@@ -32,15 +32,16 @@ THREADS = 64
 HEAVY_THREADS = 4
 """How many audits, logs and catalogues are worked on at a time; others do not wait for them."""
 
+SMALL_BODY = 65_536
+"""Bytes of a body up to which an ask or a tell is worked on together with others."""
+
+VIEWS = 2
+"""How many views of the dashboard are worked on at a time."""
+
 COOKIE = "projbandits"
-EXPIRING = 10.0
-"""How many seconds pass between two looks for decisions that are overdue."""
 
 NOBODY = "nobody"
 """Whose requests those with tokens are that are not known."""
-
-BEGUN = 3.0
-"""For how many seconds what was begun is waited for when the process is asked to end."""
 
 HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
 REPORT = {
@@ -51,6 +52,13 @@ REPORT = {
 """What goes with a report, which has its style and pictures in it, and no script."""
 
 SAFE = ("GET", "HEAD")
+
+ENDING = Refused(
+    503,
+    "the service ends, and this may still be done: send the same again, with the same id",
+    retry=1,
+)
+"""What a caller gets whose answer would keep the process from ending."""
 
 
 class Server:
@@ -67,39 +75,29 @@ class Server:
     def __init__(self, hub: Hub, limits: Limits | None = None) -> None:
         self.hub, self.limits = hub, limits or Limits()
         self.metrics = Metrics()
-        self.stopping = asyncio.Event()
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="projbandits")
-        self.slow = Threads(2, "projbandits-slow")
-        self._heavy = Threads(HEAVY_THREADS, "projbandits-heavy")
-        self._door = ThreadPoolExecutor(1, thread_name_prefix="projbandits-door")
+        self._usual, self._heavy = CapacityLimiter(THREADS), CapacityLimiter(HEAVY_THREADS)
+        self.views, self._door = CapacityLimiter(VIEWS), CapacityLimiter(1)
+        self._batcher = Batcher(hub.store)
+        self._running: set[asyncio.Task[Any]] = set()
         self._overviews: dict[str, Overview] = {}
         self._in_flight: Counter[str] = Counter()
         self._flying = 0
-        self._given_up: asyncio.Future[None] | None = None
-        self.closing: list[Callable[[], None]] = []
 
     async def answer(self, route: Route, request: Request) -> Response:
         """Return the answer to a request, or the problem with it."""
         began = time.perf_counter()
+        path = route.path.replace(":path}", "}")
         try:
             response = await self._answered(route, request)
         except ClientDisconnect:
             response = problem(Refused(400, "the connection was closed before the body came"))
         except Refused as error:
             response = problem(error)
-        self.noted(route, began, response.status_code)
+        except asyncio.CancelledError:  # uvicorn has waited for it as long as a process may take
+            response = problem(ENDING)
+        self.metrics.took(time.perf_counter() - began, method=route.method, path=path)
+        self.metrics.count("requests", status=str(response.status_code))
         return response
-
-    def noted(self, route: Route, began: float, status: int) -> None:
-        """Take note of a request that was answered."""
-        took = time.perf_counter() - began
-        self.metrics.took(took, method=route.method, path=route.path.replace(":path}", "}"))
-        self.metrics.count("requests", status=str(status))
-
-    def counted(self, call: Call) -> None:
-        """Take note of what a request did."""
-        for what, many in call.counted.items():
-            self.metrics.count(what, many, decider=call.name)
 
     async def _answered(self, route: Route, request: Request) -> Response:
         name = request.path_params.get("name")
@@ -118,19 +116,20 @@ class Server:
             self.hub, self.limits, request.path_params, request.query_params, kind, body,
             token.decider,
         )  # fmt: skip
-        answer = await self.worked(route, call, token.id)
-        if call.counted:
-            self.counted(call)
+        answer: Answer | tuple[Iterator[bytes], str] | None = None
+        if route.begins is not None and len(body) <= SMALL_BODY:
+            left = self.entered(token.id)
+            answer = await self._in_time(self._batcher.add(route.begins, call, left))
+        if answer is None:
+            work = partial(_worked, route.does, call)
+            answer = await self.run(work, token.id, self._heavy if route.heavy else None)
+        for what, many in call.counted.items():
+            self.metrics.count(what, many, decider=call.name)
         if isinstance(answer, Answer):
             headers = REPORT if answer.media == "text/html" else HEADERS
             return Response(answer.content(), answer.status, headers, answer.media)
         stream, media = answer
         return StreamingResponse(stream, 200, HEADERS, media)
-
-    async def worked(self, route: Route, call: Call, who: str) -> Any:
-        """Return the answer of a thread to a request."""
-        pool = self._heavy if route.heavy else None
-        return await self.run(partial(_worked, route.does, call), who, pool)
 
     async def allowed(self, request: Request, scope: str, decider: str | None) -> Token:
         """Return the token of a request, or raise if it does not allow what is asked."""
@@ -166,23 +165,44 @@ class Server:
         All who send such tokens share a limit, a thread, and a look at the store.
         """
         find = partial(self.hub.token, text, time.monotonic())
-        return await self.guarded(find, pool=self._door, who=NOBODY)
+        return await self.guarded(find, self._door, NOBODY)
 
-    async def run(self, work: Callable[[], Done], who: str, pool: Executor | None = None) -> Done:
-        """Have work done by a thread, unless too much is under way."""
+    async def run(
+        self, work: Callable[[], Done], who: str, limiter: CapacityLimiter | None = None
+    ) -> Done:
+        """Have work done by a thread, unless too much is under way.
+
+        Work that takes too long goes on without its caller, and keeps its place until it is done.
+        """
         left = self.entered(who)
-        loop = asyncio.get_running_loop()
-        future = loop.run_in_executor(pool or self._pool, work)
-        future.add_done_callback(lambda _: left())
-        if self._given_up is None:
-            self._given_up = loop.create_future()
-        either: set[asyncio.Future[Any]] = {future, self._given_up}
-        limit, first = self.limits.seconds, asyncio.FIRST_COMPLETED
-        done, _ = await asyncio.wait(either, timeout=limit, return_when=first)
-        if future not in done:
-            future.add_done_callback(_forgotten)
-            raise self.ending() if done else self.too_late()
-        return future.result()
+
+        def ended(task: asyncio.Task[Done]) -> None:
+            left()
+            self._running.discard(task)
+            if not task.cancelled():
+                task.exception()  # nobody may be there any more to be told
+
+        call = to_thread.run_sync(work, limiter=limiter or self._usual)
+        task = asyncio.create_task(call)
+        self._running.add(task)
+        task.add_done_callback(ended)
+        return await self._in_time(asyncio.shield(task))
+
+    async def _in_time(self, done: asyncio.Future[Done]) -> Done:
+        """Return what is awaited, or raise when its caller has waited long enough."""
+        limit = self.limits.seconds
+        try:
+            async with asyncio.timeout(limit):
+                return await done
+        except TimeoutError as error:
+            if not done.cancelled():
+                raise
+            raise Refused(
+                503,
+                f"this took more than {limit:g} s and may still be done: send the same again, with "
+                "the same id",
+                retry=1,
+            ) from error
 
     def entered(self, who: str) -> Callable[[], None]:
         """Let work begin, unless too much is under way; return what is called when it ends."""
@@ -199,29 +219,12 @@ class Server:
         self._flying -= 1
         self._in_flight[who] -= 1
 
-    def too_late(self) -> Refused:
-        """Return what a caller gets that has waited long enough."""
-        return Refused(
-            503,
-            f"this took more than {self.limits.seconds:g} s and may still be done: send the same "
-            "again, with the same id",
-            retry=1,
-        )
-
-    def ending(self) -> Refused:
-        """Return what a caller gets whose answer would keep the process from ending."""
-        return Refused(
-            503,
-            "the service ends, and this may still be done: send the same again, with the same id",
-            retry=1,
-        )
-
     async def guarded(
-        self, work: Callable[[], Done], pool: Executor | None = None, who: str = ""
+        self, work: Callable[[], Done], limiter: CapacityLimiter | None = None, who: str = ""
     ) -> Done:
         """Have work done by a thread; what the library raises is a refusal."""
         try:
-            return await self.run(work, who, pool)
+            return await self.run(work, who, limiter)
         except EXPECTED_ERRORS as error:
             raise refused(error) or error from error
 
@@ -275,34 +278,15 @@ class Server:
         gauges["requests_in_flight"] = [((), self._flying)]
         return self.metrics.text(gauges, only)
 
-    async def tick(self) -> None:
-        """Notice what other processes changed, and settle what is overdue, until stopped."""
-        loop, settled = asyncio.get_running_loop(), 0.0
-        settling: asyncio.Future[Any] | None = None
-        while not self.stopping.is_set():
-            # A store that is away raises here too; requests say so.
-            with suppress(*EXPECTED_ERRORS):
-                await loop.run_in_executor(self._pool, self.hub.look)
-            if time.monotonic() - settled > EXPIRING and (settling is None or settling.done()):
-                settled = time.monotonic()
-                # It may take long, and revoked tokens must be noticed meanwhile.
-                settling = loop.run_in_executor(self.slow, self.hub.expire)
-                settling.add_done_callback(_forgotten)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self.stopping.wait(), 1.0)
-        until = time.monotonic() + BEGUN
-        while self._flying and time.monotonic() < until:
-            await asyncio.sleep(0.02)
-        if self._given_up is not None and not self._given_up.done():
-            self._given_up.set_result(None)
 
-    def close(self) -> None:
-        """Finish what was begun, and let go of the store."""
-        for close in self.closing:
-            close()
-        for pool in (self._heavy, self.slow, self._pool, self._door):
-            pool.shutdown()
-        self.hub.close()
+async def repeat(work: Callable[[], object], seconds: float) -> None:
+    """Have something done by a thread again and again, until this is cancelled."""
+    limiter = CapacityLimiter(1)
+    while True:
+        # A store that is away raises here too; requests say so.
+        with suppress(*EXPECTED_ERRORS):
+            await to_thread.run_sync(work, limiter=limiter, abandon_on_cancel=True)
+        await asyncio.sleep(seconds)
 
 
 def problem(error: Refused) -> Response:
@@ -331,9 +315,3 @@ def _worked(does: Callable[[Call], Answer], call: Call) -> Answer | tuple[Iterat
         if known is None:
             raise
         raise known from error
-
-
-def _forgotten(future: asyncio.Future[Any]) -> None:
-    """Take note of how something ended that nobody waits for."""
-    if not future.cancelled():
-        future.exception()

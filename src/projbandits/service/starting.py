@@ -6,28 +6,32 @@ import gc
 import json
 import logging
 import os
+import socket
 import sys
 import tomllib
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from projbandits._checks import did_you_mean, integer, positive, short
 from projbandits.service import tokens
 from projbandits.service.calls import Limits
-from projbandits.service.headers import BoundedHeaders
 from projbandits.service.hub import Hub, declaration
 from projbandits.service.web import make_app
 
 SETTINGS_VARIABLE = "PROJBANDITS_SERVICE"
 """The environment variable by which processes of one service learn what they serve."""
 
-SECONDS_TO_END = 4
+SECONDS_TO_END = 3
 """For how many seconds what was begun may go on after SIGTERM."""
+
+WAITING = 2048
+"""How many connections may wait to be accepted."""
 
 LARGEST_SETTINGS = 10_000_000
 LARGEST_PORT = 65_535
@@ -53,8 +57,6 @@ class Settings:
         Deciders to be made at the start, by name, as `PUT /v1/deciders/{name}` takes them.
     limits : mapping
         Fields of `Limits` that differ from their defaults.
-    certificate, key : str or None
-        The files for TLS.
     """
 
     store: str
@@ -63,15 +65,12 @@ class Settings:
     processes: int = 1
     deciders: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, Any] = field(default_factory=dict)
-    certificate: str | None = None
-    key: str | None = None
 
     @property
     def address(self) -> str:
         """Where the dashboard is."""
-        scheme = "http" if self.certificate is None else "https"
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{scheme}://{host}:{self.port}/"
+        return f"http://{host}:{self.port}/"
 
 
 def read_settings(path: Path | None, given: Mapping[str, Any]) -> Settings:
@@ -111,14 +110,10 @@ def _check_values(said: Mapping[str, Any]) -> None:
     for name, value in {**limits, "processes": said.get("processes", 1)}.items():
         if name != "seconds":
             integer(name, value, least=1)
-    for name in ("store", "host", "certificate", "key"):
+    for name in ("store", "host"):
         value = said.get(name, "")
         if not isinstance(value, str):
             raise TypeError(f"{name} must be a text, got {short(value)}")
-        if name in ("certificate", "key") and value and not Path(value).is_file():
-            raise ValueError(f"{name} must be a file that is there, got {short(value)}")
-    if said.get("key") and not said.get("certificate"):
-        raise ValueError("key must come with a certificate, there is none")
     if not isinstance(deciders, Mapping):
         raise TypeError(f"deciders must be a table, got {short(deciders)}")
     for name, each in deciders.items():
@@ -152,12 +147,12 @@ def prepare(settings: Settings) -> str | None:
     return first
 
 
-def application() -> FastAPI:
+def application() -> Starlette:
     """Return the application of a process that was started with settings in its environment."""
     return _app(Settings(**json.loads(os.environ[SETTINGS_VARIABLE])))
 
 
-def _app(settings: Settings) -> FastAPI:
+def _app(settings: Settings) -> Starlette:
     sys.setswitchinterval(SWITCH)
     app = make_app(Hub(settings.store), Limits(**settings.limits))
     gc.freeze()  # what is there from the start stays, and need not be looked through
@@ -168,20 +163,34 @@ def _app(settings: Settings) -> FastAPI:
 def serve(settings: Settings) -> None:
     """Serve until stopped; what was begun is then answered first."""
     logging.captureWarnings(True)
-    options: dict[str, Any] = {
-        "host": settings.host,
-        "port": settings.port,
-        "log_level": "warning",
-        "access_log": False,
-        "server_header": False,
-        "date_header": False,
-        "timeout_keep_alive": 60,
-        "http": BoundedHeaders,
-        "loop": f"{__package__}.accepting:TakingTurns",
-        "timeout_graceful_shutdown": SECONDS_TO_END,
-        "ssl_certfile": settings.certificate,
-        "ssl_keyfile": settings.key,
-    }
     os.environ[SETTINGS_VARIABLE] = json.dumps(asdict(settings))
-    where = "projbandits.service.starting:application"
-    uvicorn.run(where, factory=True, workers=settings.processes, **options)
+    where: dict[str, Any] = {"host": settings.host, "port": settings.port}
+    with ExitStack() as stack:
+        if settings.processes > 1:
+            listener = stack.enter_context(listening(settings.host, settings.port))
+            where = {"fd": listener.fileno()}
+        uvicorn.run(
+            "projbandits.service.starting:application",
+            factory=True,
+            workers=settings.processes,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=60,
+            timeout_graceful_shutdown=SECONDS_TO_END,
+            **where,
+        )
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that several processes share, whose connections send without delay.
+
+    Of a socket that uvicorn makes for several processes, each answer would wait for its client to
+    acknowledge the headers, some 40 ms.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.create_server((host, port), family=family, backlog=WAITING)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # those that it accepts inherit it
+    return made

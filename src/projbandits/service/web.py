@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,25 +10,30 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import FastAPI, Request
+from anyio import create_task_group, move_on_after, to_thread
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
-from projbandits._version import __version__
 from projbandits.service.calls import ROUTES, Limits, Route
 from projbandits.service.dashboard import PAGE, add_dashboard
-from projbandits.service.description import described, description, docs_page
-from projbandits.service.ending import told_of_signals
+from projbandits.service.description import description, docs_page
 from projbandits.service.hub import Hub
-from projbandits.service.quick import Quick
 from projbandits.service.refusals import Refused
-from projbandits.service.server import HEADERS, Server, problem
+from projbandits.service.server import HEADERS, Server, problem, repeat
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
+LOOKING, EXPIRING = 1.0, 10.0
+"""How many seconds pass between two looks at the store, and at decisions that are overdue."""
 
-def make_app(hub: Hub, limits: Limits | None = None) -> FastAPI:
+CLOSING = 1.0
+"""For how many seconds a process that ends waits until the store is closed."""
+
+
+def make_app(hub: Hub, limits: Limits | None = None) -> Starlette:
     """Return the application on a store.
 
     Parameters
@@ -42,40 +46,25 @@ def make_app(hub: Hub, limits: Limits | None = None) -> FastAPI:
     server = Server(hub, limits)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
-        ticking = asyncio.create_task(server.tick())
-        with told_of_signals(server.stopping):
-            yield {"stopping": server.stopping}
-        server.stopping.set()
-        await ticking
-        server.close()
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with create_task_group() as tasks:
+            tasks.start_soon(repeat, lambda: hub.look(), LOOKING)
+            # It may take long, and revoked tokens must be noticed meanwhile.
+            tasks.start_soon(repeat, lambda: hub.expire(), EXPIRING)
+            yield
+            tasks.cancel_scope.cancel()
+        with move_on_after(CLOSING):  # another process may hold the store
+            await to_thread.run_sync(hub.close, abandon_on_cancel=True)
 
-    app = FastAPI(
-        title="projbandits",
-        version=__version__,
-        description="Decisions on the part of the reward that counts.",
-        openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
-        lifespan=lifespan,
-        redirect_slashes=False,
+    app = Starlette(
+        lifespan=lifespan, exception_handlers={HTTPException: _elsewhere, Exception: _failed}
     )
+    app.router.redirect_slashes = False
     app.state.server = server
     for route in ROUTES:
-        app.add_api_route(
-            route.path,
-            _endpoint(server, route),
-            methods=[route.method],
-            operation_id=route.does.__name__,
-            summary=(route.does.__doc__ or "").splitlines()[0],
-            openapi_extra=described(route),
-            response_model=None,
-        )
+        app.add_route(route.path, _endpoint(server, route), methods=[route.method])
     _own_routes(app, server)
     add_dashboard(app, server)
-    app.add_middleware(Quick, server=server)
-    app.add_exception_handler(HTTPException, _elsewhere)
-    app.add_exception_handler(Exception, _failed)
     return app
 
 
@@ -86,7 +75,7 @@ def _endpoint(server: Server, route: Route) -> Endpoint:
     return endpoint
 
 
-def _own_routes(app: FastAPI, server: Server) -> None:
+def _own_routes(app: Starlette, server: Server) -> None:
     """Add what a server says of itself."""
 
     async def healthz(request: Request) -> Response:
@@ -103,11 +92,11 @@ def _own_routes(app: FastAPI, server: Server) -> None:
 
     async def openapi(request: Request) -> Response:
         await server.allowed(request, "observe", None)
-        return _json(description(app))
+        return _json(description())
 
     async def docs(request: Request) -> Response:
         await server.allowed(request, "observe", None)
-        return Response(docs_page(description(app)), 200, PAGE, "text/html")
+        return Response(docs_page(description()), 200, PAGE, "text/html")
 
     for path, endpoint in {
         "/healthz": healthz,

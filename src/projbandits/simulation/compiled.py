@@ -68,8 +68,11 @@ def why_not_here(world: World, strategy: LinearStrategy) -> str | None:
         return f"it knows the drifts Jump and Wander, not {drift!r}"
     if type(world.arms) is not FiniteArms and type(world.arms) not in REGIONS:
         return f"it has no compiled support points for {type(world.arms).__name__}"
-    if isinstance(world.arms, Polytope) and world.arms.start is None:
-        return "the polytope's constraints contradict one another within round-off"
+    if isinstance(world.arms, Polytope) and world.arms.vertices is None:
+        return (
+            "it lists a polytope's vertices, and these are too many, or their constraints "
+            "contradict one another within round-off"
+        )
     if world.arms.longest**2 > LARGEST_SQUARE * strategy.ridge:
         return (
             f"arms as long as {world.arms.longest:.3g} would cost it accuracy with a ridge of "

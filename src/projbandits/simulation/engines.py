@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._checks import one_of
-from projbandits.arms import DecisionSet, FiniteArms
+from projbandits.arms import ConvexSet, DecisionSet, FiniteArms
 from projbandits.problems import OfferedWorld, World
 from projbandits.simulation import compiled, events, offered, reference
 from projbandits.simulation.arrays import Arrays
@@ -17,6 +17,7 @@ from projbandits.simulation.records import Questions, Records
 from projbandits.simulation.request import Spec
 from projbandits.simulation.streams import stream
 from projbandits.strategies import LinearStrategy, Strategy
+from projbandits.strategies.ellipsoid import Ellipsoidal
 from projbandits.strategies.greedy import EpsilonGreedy
 
 FASTEST_FIRST: dict[str, ModuleType] = {"events": events, "compiled": compiled}
@@ -27,7 +28,7 @@ and would only cost memory with large ones."""
 
 
 def choose(engine: str, world: World, strategy: Strategy) -> str:
-    """Return the engine to use; "auto" is the fastest that is exact.
+    """Return the engine to use; "auto" is the fastest that plays as the reference engine does.
 
     Raises
     ------
@@ -45,6 +46,14 @@ def choose(engine: str, world: World, strategy: Strategy) -> str:
         if reason is not None:
             raise _refusal(engine, strategy, reason, "use engine='auto'")
     return engine
+
+
+def searches(world: World, strategy: Strategy) -> bool:
+    """Tell whether each arm is the end of a search, which may end below the maximum.
+
+    The optimistic score is convex, and its maximum on a convex set has no closed form.
+    """
+    return isinstance(strategy, Ellipsoidal) and isinstance(world.arms, ConvexSet)
 
 
 def _refusal(engine: str, strategy: Strategy, reason: str, remedy: str) -> ValueError:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from projbandits._checks import EXACT, integer, short
 from projbandits._identity import identity
-from projbandits._version import __version__
 from projbandits.problems import Problem
+from projbandits.simulation.sources import CODE
 from projbandits.strategies import Strategy
 
 
@@ -29,6 +29,8 @@ class Spec:
     seed: int
     steps: NDArray[np.int64]
     first: int = 0
+    searches: tuple[bool, ...] = ()
+    """Whether the arms of each strategy are found by a search."""
 
     @property
     def numbers(self) -> range:
@@ -53,8 +55,8 @@ class Spec:
 
 
 def identities(problem: Problem, strategies: Iterable[Strategy]) -> tuple[str, ...]:
-    """Return digests of a problem, in this version of the library, and of each strategy."""
-    return identity((__version__, problem)), *map(identity, strategies)
+    """Return digests of a problem, played by this code of the library, and of each strategy."""
+    return identity((CODE, problem)), *map(identity, strategies)
 
 
 def checked_trials(trials: int | range) -> tuple[int, int]:

@@ -3,8 +3,8 @@
 It holds `manifest.json`, which says what is simulated: everything but the trials, with every
 strategy that was ever asked for. Each finished chunk is a Parquet part, which repeats it for its
 own strategies and says its trials. So a run with more trials, or with further strategies, finds
-what is there and adds what is missing. Every file appears whole or not at all, and carries a
-checksum.
+what is there and adds what is missing. Trials that other code of the library played are left where
+they are and are played anew. Every file appears whole or not at all, and carries a checksum.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ import numpy as np
 
 from projbandits._checks import short
 from projbandits._files import UNFINISHED, read_json, remove_leftovers, write_json
-from projbandits._identity import UnknownIdentityError
+from projbandits._identity import UnknownIdentityError, identity
 from projbandits._locks import locked, unwritable
 from projbandits._parquet import UNREADABLE, read_table, write_table
 from projbandits._saved import pulls_column, pulls_of
-from projbandits._version import __version__
 from projbandits.simulation.pieces import Job
 from projbandits.simulation.progress import Bar
 from projbandits.simulation.records import Records
 from projbandits.simulation.request import Spec
+from projbandits.simulation.sources import CODE
 
-STORE_FORMAT = 4
+STORE_FORMAT = 5
 ARRAYS = ("regret", "return_regret", "best_share")
 PART = re.compile(r"part-(\d{9,})-(\d{9,})-[0-9a-f]{8}\.parquet")
-"""The name of a part: its first trial, its last, and a digest of its strategies."""
+"""The name of a part: its first trial, its last, and a digest of its strategies and the code."""
 Said = dict[str, Any]
 
 
@@ -59,12 +59,12 @@ class Store:
         self._bar = bar
         self._told = False
         try:
-            problem, *identities = spec.identities
+            problem, (_, *identities) = identity(spec.problem), spec.identities
         except UnknownIdentityError as error:
             raise ValueError(f"store could not recognise this simulation later: {error}") from error
         self._common: Said = {
             "format": STORE_FORMAT,
-            "version": __version__,
+            "code": CODE,
             "problem": repr(spec.problem),
             "horizon": spec.horizon,
             "seed": spec.seed,
@@ -101,14 +101,16 @@ class Store:
         if self._told:
             return
         self._told = True
-        text = f"waiting for another run to finish with store {str(self.path)!r} ..."
+        self._tell(f"waiting for another run to finish with store {str(self.path)!r} ...", 8)
+
+    def _tell(self, text: str, stacklevel: int) -> None:
         if self._bar.visible:
             self._bar.note(text)
         else:
-            warnings.warn(text, stacklevel=7)
+            warnings.warn(text, stacklevel=stacklevel)
 
-    def _check_manifest(self) -> list[Said]:
-        """Return the strategies of which there may be parts.
+    def _check_manifest(self) -> Said:
+        """Return the manifest, without strategies if there is none.
 
         Raises
         ------
@@ -119,7 +121,7 @@ class Store:
         try:
             found = read_json(manifest)
         except (FileNotFoundError, NotADirectoryError):
-            return []
+            return {"strategies": []}
         except ValueError as error:
             raise ValueError(
                 f"store has a manifest that cannot be read: {str(manifest)!r} {error}; use "
@@ -132,12 +134,21 @@ class Store:
                 "was changed. Use another folder, or the same arguments to continue; only trials "
                 "and further strategies may differ"
             )
-        players: list[Said] = found["strategies"]
-        return players
+        there: Said = found
+        return there
 
     def _begin(self) -> None:
         """Write into the manifest what is new."""
-        players, manifest = self._check_manifest(), self.path / "manifest.json"
+        there, manifest = self._check_manifest(), self.path / "manifest.json"
+        players = there["strategies"]
+        if (other := there.get("code", CODE)) != CODE:
+            players = []
+            self._tell(
+                f"store {str(self.path)!r} was last written by other code of projbandits "
+                f"({short(other)}, this is {CODE}): trials that other code played are not used, "
+                "but left there",
+                5,
+            )
         if not manifest.exists() and any(
             not file.name.startswith(UNFINISHED) for file in self.path.iterdir()
         ):
@@ -182,7 +193,7 @@ class Store:
         pulls = [one.pulls for one in records if one.pulls is not None]
         if pulls:
             columns["pulls"] = pulls_column(np.array(pulls), len(checkpoints))
-        digest = hashlib.sha256(json.dumps(players).encode()).hexdigest()[:8]
+        digest = hashlib.sha256(json.dumps([CODE, players]).encode()).hexdigest()[:8]
         name = f"part-{job.trials[0]:09d}-{job.trials[-1]:09d}-{digest}.parquet"
         try:
             write_table(self.path / name, pa.table(columns), about)
@@ -192,6 +203,8 @@ class Store:
     def _read(self, file: Path, chunk: range) -> dict[int, Records]:
         try:
             table, about, verified = read_table(file)
+            if about.get("code", CODE) != CODE:
+                return {}
             difference = self._difference(about)
             if difference is None and about["trials"] != [chunk[0], chunk[-1]]:
                 difference = f"its trials are {about['trials']}, not {[chunk[0], chunk[-1]]}"
@@ -219,8 +232,11 @@ class Store:
     def _difference(self, found: Said) -> str | None:
         """Return the first thing in which a file is of another simulation, or None."""
         other = "has the same label, but other numbers or other code"
+        alike = found.get("code", CODE) == CODE
         for name, value in self._common.items():
             there = found.get(name)
+            if name in ("code", "identity") and not alike:
+                continue  # other code makes the same of other parts
             if there != value:
                 same_label = name == "identity"
                 return (
@@ -229,7 +245,7 @@ class Store:
                     else f"its {name} is {short(there, 200)}, not {short(value, 200)}"
                 )
         players = {player["strategy"]: player for player in found["strategies"]}
-        for player in self._players:
+        for player in self._players if alike else ():
             label, there = player["strategy"], players.get(player["strategy"], player)
             if there["identity"] != player["identity"]:
                 return f"its {label} {other}"

@@ -1,4 +1,4 @@
-"""Expected improvement: what asking further can still gain, and which arm shrinks it fastest."""
+"""Expected improvement: the gain that is still hidden, and the arms that tell about ties."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ def improvement(moments: Moments) -> Prospect:
         gap_z  = delta + mean_h - mean_z
         info_z = sum_y phi(u_y) / (2 s_y) Cov(y - h, return of z)^2 / Var(return of z)
 
-    A pull of z lowers s_y^2 by Cov^2 / Var, and d delta / d s_y^2 = phi(u_y) / (2 s_y): so info_z
-    is how fast a pull of z shrinks delta.
+    A pull of z lowers s_y^2 by Cov^2 / Var, and phi(u_y) / s_y is the density of a tie of y and h:
+    info_z is half that density times the variance of the difference that the pull removes. It is
+    not how fast delta shrinks: phi(u_y) / (2 s_y) is its derivative by s_y^2 at a fixed mean, and a
+    pull moves the mean too.
     """
     h = int(moments.mean.argmax())
     behind = moments.mean[h] - moments.mean
@@ -86,7 +88,7 @@ class EIIDS(InformationDirected):
         delta  = sum_{y != h} s_y (phi(u_y) - u_y Phi(-u_y))  the gain still hidden
         gap_z  = delta + <F_h - F_z, theta-hat>               what z may cost
         A      = sum_y phi(u_y) / (2 s_y) g_y g_y^T,  g_y = V^-1 (F_y - F_h)
-        info_z = sigma^2 x_z^T A x_z / (1 + x_z^T V^-1 x_z)   how fast z shrinks delta
+        info_z = sigma^2 x_z^T A x_z / (1 + x_z^T V^-1 x_z)   what z would tell about ties
 
     It plays j with probability p, and h otherwise; j and p minimise the square of the mean gap
     divided by the mean information. docs/strategies.md derives it, and has how it compares.

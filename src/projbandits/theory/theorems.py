@@ -174,7 +174,7 @@ def constants(world: World, basis: str = "pivoted-qr") -> Constants:
 
 
 def theorem_1(n: npt.ArrayLike, arms: int) -> Array:
-    """Return |D| log n, the order of GENTRY's regret on finitely many arms.
+    """Return |D| log n, the order that Theorem 1 states for GENTRY on finitely many arms.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def theorem_1(n: npt.ArrayLike, arms: int) -> Array:
 
 
 def theorem_2(n: npt.ArrayLike, k: int, d: int) -> Array:
-    """Return max(k, sqrt d) n^(2/3) sqrt(log n), the order on an infinite compact set.
+    """Return max(k, sqrt d) n^(2/3) sqrt(log n), as Theorem 2 states on infinite compact sets.
 
     Parameters
     ----------
@@ -214,7 +214,9 @@ def theorem_2(n: npt.ArrayLike, k: int, d: int) -> Array:
 
 
 def theorem_3(n: npt.ArrayLike, d: int) -> Array:
-    """Return d sqrt n, the order on a smooth set with the schedule epsilon^s.
+    """Return d sqrt n, the order that Theorem 3 states on a smooth set with epsilon^s.
+
+    The printed proof gives it up to a factor of log n only; see docs/readings.md.
 
     Parameters
     ----------

@@ -7,7 +7,8 @@ const short = n => n == null ? "–" : Number(n.toPrecision(3)).toLocaleString("
 const part = n => n == null ? "–" : `${(100 * n).toFixed(0)} %`;
 const span = s => s < 120 ? `${s.toFixed(0)} s` : s < 7200 ? `${(s / 60).toFixed(0)} min`
   : s < 172800 ? `${(s / 3600).toFixed(0)} h` : `${(s / 86400).toFixed(0)} d`;
-let stream = null, shown = null, audited = null, listed = "", got = null, pause = 3000;
+const wait = milliseconds => new Promise(done => setTimeout(done, milliseconds));
+let followed = null, shown = null, audited = null, listed = "", got = null, pause = 3000;
 
 function make(tag, text, attributes = {}) {
   const made = document.createElement(tag);
@@ -256,7 +257,7 @@ async function audit(name) {
   place.replaceChildren(make("p", "auditing …"));
   const said = await ask(`/v1/deciders/${encodeURIComponent(name)}/audit`);
   if (shown !== name) return;
-  const kind = said.role === false ? "free" : said.role ? "role" : "";
+  const kind = said.influence ?? "";
   const parts = [make("p", said.verdict ?? said.detail, {class: `verdict ${kind}`})];
   const answers = make("dl", null, {class: "answers"});
   for (const [key, question] of Object.entries(questions)) {
@@ -290,22 +291,31 @@ function choose(name) {
     if (button.textContent === name) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
   }
-  follow(name, `${path}/stream`);
+  follow(`${path}/numbers`);
 }
 
-function follow(name, path) {
-  stream?.close();
-  const mine = stream = new EventSource(path);
-  mine.onopen = () => { $("live").textContent = "live"; };
-  mine.onmessage = message => show(JSON.parse(message.data));
-  mine.onerror = () => {
-    $("live").textContent = "connecting";
-    // A browser tries again by itself only if there was no answer; any other one ends the stream.
-    if (mine.readyState === EventSource.CLOSED) setTimeout(async () => {
+// Show the numbers of a decider, and look each second for new ones, until another is chosen.
+async function follow(path) {
+  const mine = followed = {position: ""};
+  while (followed === mine) {
+    try {
+      const response = await fetch(`${path}?position=${mine.position}`);
+      if (!response.ok) throw new Error(response.status);
+      const data = response.status === 204 ? null : await response.json();
+      if (followed !== mine) return;
+      $("live").textContent = "live";
+      if (data) {
+        mine.position = data.position;
+        show(data);
+      }
+      await wait(1000);
+    } catch {
+      if (followed !== mine) return;
+      $("live").textContent = "connecting";
+      await wait(pause);
       await list().catch(() => null);
-      if (stream === mine) follow(name, path);
-    }, pause);
-  };
+    }
+  }
 }
 
 async function list() {

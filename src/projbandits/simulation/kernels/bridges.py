@@ -11,7 +11,11 @@ from projbandits.simulation.kernels.common import inlined
 from projbandits.simulation.kernels.philox import normal, uniform
 
 NEGLIGIBLE = -math.log(1e-18)
-"""A line is ruled out if the negative logarithm of the probability to touch it is above this."""
+"""A line is ruled out if the negative logarithm of the probability to touch it is above this.
+
+1e-18 lies below the resolution of the generator: a uniform is a multiple of 2^-53 = 1.1e-16. So
+the bound leaves out only what a single draw cannot show; it is not the accuracy of a run.
+"""
 CLEAR, ABOVE, BELOW, UNKNOWN = 0, 1, 2, 3
 FIRST, SECOND, NEITHER = 0, 1, 2
 

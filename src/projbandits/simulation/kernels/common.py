@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import types
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,18 +13,7 @@ from numba import njit
 from projbandits.problems import Bernoulli, Gaussian, Uniform
 from projbandits.simulation.kernels import cache
 from projbandits.simulation.kernels.parts import Part
-
-PACKAGE_FOLDER = Path(__file__).parents[2]
-KERNEL_FILES = (
-    "ridge.py",
-    "problems/offers.py",
-    "simulation/arrays.py",
-    "simulation/kernels/*.py",
-    "strategies/*.py",
-)
-KERNEL_SOURCES = [file for part in KERNEL_FILES for file in sorted(PACKAGE_FOLDER.glob(part))]
-DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in KERNEL_SOURCES)).hexdigest()[:12]
-"""A digest of the kernels' sources, constants from elsewhere included; see `bind`."""
+from projbandits.simulation.sources import DIGEST
 
 GAUSSIAN, UNIFORM, BERNOULLI = 0, 1, 2
 NOISE_CODES: dict[type, int] = {Gaussian: GAUSSIAN, Uniform: UNIFORM, Bernoulli: BERNOULLI}
@@ -62,7 +49,7 @@ def bind(
 
     A rule passed to a loop as an argument would be called through a pointer, and numba does not
     cache a loop that takes one. Bound as a global it is inlined. To tell whether its cache is
-    stale, numba looks only at the file of the outermost function, so the digest of all files is
+    stale, numba looks only at the file of the outermost function, so the digest of all sources is
     part of the kernel's name.
 
     A kernel that makes no arrays need not count references to them. Counting takes nearly half of

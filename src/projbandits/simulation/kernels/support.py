@@ -12,9 +12,8 @@ from scipy.special import lambertw
 from projbandits._checks import Array
 from projbandits.arms import Ball, Box, ConvexSet, Ellipsoid, EntropyBall, Polytope
 from projbandits.simulation.kernels.common import copy, inlined
-from projbandits.simulation.kernels.simplex import first_table, polytope_point
 
-ENTROPY, BALL, ELLIPSOID, BOX, VERTICES, POLYTOPE = 0, 1, 2, 3, 4, 5
+ENTROPY, BALL, ELLIPSOID, BOX, VERTICES = 0, 1, 2, 3, 4
 
 
 class Region(NamedTuple):
@@ -23,32 +22,30 @@ class Region(NamedTuple):
     Parameters
     ----------
     kind : int
-        ENTROPY, BALL, ELLIPSOID, BOX, VERTICES (a polytope with few) or POLYTOPE.
+        ENTROPY, BALL, ELLIPSOID, BOX or VERTICES (of a polytope).
     size : float
-        The entropy ball's bound, the ball's radius, or the number m of a polytope's constraints.
+        The entropy ball's bound or the ball's radius.
     center : ndarray of shape (d,)
         The centre, or the box's lower bounds.
     lengths : ndarray of shape (d,)
         The ellipsoid's half-axes, the box's upper bounds, or half of a polytope's bounding box.
     axes : ndarray of shape (d, d)
         The directions of the ellipsoid's axes, one per column. VERTICES: scaled, one per column.
-        POLYTOPE: one table per slot and the first of all, below one another; see `simplex`.
     most : float
-        The largest possible root on the entropy ball, or the number of a polytope's equalities.
+        The largest possible root on the entropy ball.
     tie : ndarray of shape (d,)
         The point for direction 0.
     roots : ndarray of shape (m,)
         The root of the last support point in each slot, where the next search starts.
-        VERTICES: room for their scores. POLYTOPE: the last optimal basis in each slot,
-        followed by how often it changed, and the first of all.
-    room : ndarray of shape (2, d) or (3, d + 2)
-        Room to work in; for a polytope also how it breaks ties.
+        VERTICES: room for their scores.
+    room : ndarray of shape (2, d)
+        Room to work in; of a polytope, the second row says how it breaks ties.
     fixed : tuple
         As long as d for an entropy ball whose kernel is compiled for its d alone; empty otherwise.
 
     Notes
     -----
-    Each further array would take longer to compile, for all sets, so polytopes have tables.
+    Each further array would take longer to compile, for all sets.
     """
 
     kind: int
@@ -86,23 +83,17 @@ def _entropy_region(arms: EntropyBall) -> Region:
 
 
 def _polytope_region(arms: Polytope) -> Region:
-    inside, corners, d = arms.scaled, arms.vertices, arms.d
-    room = np.zeros((3, d + 2))
-    room[2, :d] = inside.turn
-    parts: dict[str, Any] = {"center": inside.middle, "lengths": inside.half, "room": room}
-    if corners is not None:
-        places = (corners - inside.middle) / inside.half
-        return _plain(arms, VERTICES, axes=places.T.copy(), roots=np.empty(len(corners)), **parts)
-    assert arms.start is not None  # see `compiled.why_not_here`
-    slots = len(arms.spanning_points) + 1
+    inside, corners = arms.scaled, arms.vertices
+    assert corners is not None  # see `compiled.why_not_here`
+    places = (corners - inside.middle) / inside.half
     return _plain(
         arms,
-        POLYTOPE,
-        size=float(len(inside.rows)),
-        axes=np.tile(first_table(inside, arms.start), (slots + 1, 1)),
-        most=float(inside.equalities),
-        roots=np.tile(np.append(arms.start, 0.0), slots + 1),
-        **parts,
+        VERTICES,
+        center=inside.middle,
+        lengths=inside.half,
+        axes=places.T.copy(),
+        roots=np.empty(len(corners)),
+        room=np.vstack([np.zeros(arms.d), inside.turn]),
     )
 
 
@@ -142,8 +133,8 @@ def support(region, c, x, slot=0):  # type: ignore[no-untyped-def]
             x[a] = region.center[a] + region.size * x[a]
     elif region.kind == ELLIPSOID:
         _ellipsoid(region, c, x)
-    elif region.kind >= VERTICES:
-        _polytope(region, c, x, slot)
+    elif region.kind == VERTICES:
+        _best_vertex(region, c, x)
     else:
         for a in range(c.size):
             low, high = region.center[a], region.lengths[a]
@@ -192,10 +183,27 @@ def _ellipsoid(region, c, x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _polytope(region, c, x, slot):  # type: ignore[no-untyped-def]
-    few, m, equalities = region.kind == VERTICES, int(region.size), int(region.most)
-    middle, half, table, flat = region.center, region.lengths, region.axes, region.roots
-    polytope_point(few, m, equalities, middle, half, table, flat, region.room, c, x, slot)
+def _best_vertex(region, c, x):  # type: ignore[no-untyped-def]
+    """Fill x with the best vertex along a direction, turned as `arms.polytope` does it."""
+    middle, half, places_T, scores = region.center, region.lengths, region.axes, region.roots
+    along, turn, largest, size = region.room[0], region.room[1], 0.0, 0.0
+    for a in range(c.size):
+        largest = max(largest, abs(c[a]))
+    for a in range(c.size):
+        along[a] = c[a] / largest * half[a]
+        size = max(size, abs(along[a]))
+    for k in range(scores.size):
+        scores[k] = 0.0
+    for a in range(c.size):
+        share = along[a] + size * turn[a]
+        for k in range(scores.size):
+            scores[k] += share * places_T[a, k]
+    best = 0
+    for k in range(1, scores.size):
+        if scores[k] > scores[best]:
+            best = k
+    for a in range(c.size):
+        x[a] = middle[a] + half[a] * places_T[a, best]
 
 
 @inlined
