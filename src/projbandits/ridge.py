@@ -409,10 +409,27 @@ class Ridge:
         kept = (getattr(self, field) for field in self.__dataclass_fields__)
         return Ridge, tuple(kept)  # without what is cached
 
-    def projected(self, projection: Array, X: Array, designed: bool = False) -> tuple[Array, Array]:
+    @property
+    def constant(self) -> NDArray[np.bool_]:
+        """Whether each feature was the same in all observations: the level has its effect."""
+        if not self.intercept:
+            return np.zeros(self.d, dtype=np.bool_)
+        spread = np.sqrt(np.square(self.slopes[:-1, :-1]).sum(axis=0))
+        sizes = np.abs(self.factor[0, 1:-1])
+        return np.asarray((spread <= UNTOLD * sizes) & (sizes > 0.0))
+
+    def projected(
+        self,
+        projection: Array,
+        X: Array,
+        designed: bool = False,
+        shared: NDArray[np.bool_] | None = None,
+    ) -> tuple[Array, Array]:
         """Return <P_U x, P_U theta-hat> for x or each row of X, and its standard error.
 
         The error is that of `errors`, with sigma from the residuals. Neither has the level.
+        Where `shared` says that a feature is the same for all arms on offer, and it was the same in
+        all observations too, its effect is the level's, and no reason for doubt.
 
         Examples
         --------
@@ -424,7 +441,10 @@ class Ridge:
         (2.0, 1.0)
         """
         kept = X @ projection
-        return np.asarray(kept @ self.theta), self.errors(kept, designed)
+        doubted = kept
+        if shared is not None and shared.any():
+            doubted = np.where(shared & self.constant, 0.0, X) @ projection
+        return np.asarray(kept @ self.theta), self.errors(doubted, designed)
 
     def errors(self, X: npt.ArrayLike, designed: bool = False, noise: float | None = None) -> Array:
         """Return the standard error of <x, theta-hat> for x or each row of X; nan if unknown.

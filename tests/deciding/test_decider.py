@@ -49,7 +49,7 @@ def test_the_estimate_comes_with_its_standard_error() -> None:
     sigma2 = (((r - level - X @ theta) ** 2).sum() + theta @ theta) / (30 - f)
     x = P @ decision.arm
     assert decision.estimate == pytest.approx(x @ theta, rel=1e-10)
-    S, without_penalty = V - np.eye(3), np.linalg.lstsq(X, r)[0]
+    S, without_penalty = V - np.eye(3), np.linalg.lstsq(X - X.mean(axis=0), r, rcond=None)[0]
     variance = sigma2 * x @ np.linalg.solve(S, x) + (x @ (without_penalty - theta)) ** 2
     assert decision.standard_error == pytest.approx(math.sqrt(variance), rel=1e-10)
 

@@ -258,3 +258,18 @@ def test_the_leak_is_that_of_centred_outcomes() -> None:
             decider.tell(decision, float(reward) + constant)
         found.append(decider.audit().leak.table[["leak", "z"]].to_numpy())
     np.testing.assert_allclose(found[0], found[1], rtol=1e-4, atol=1e-7)
+
+
+def test_a_constant_column_leaves_no_doubt_and_what_was_not_told_does() -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.ones(10), rng.normal(size=(10, 3))])
+    decider = pb.Decider(subspace=pb.Subspace.coordinates([0, 1, 2], d=4), seed=0)
+    plain = pb.Decider(subspace=pb.Subspace.coordinates([0, 1], d=3), seed=0)
+    rewards = rng.normal(size=10)
+    decider.learn(X, rewards)
+    plain.learn(X[:, 1:], rewards)
+    one, other = decider.ask(X), plain.ask(X[:, 1:])
+    assert one.standard_error == pytest.approx(other.standard_error)
+    again = pb.Decider(subspace=pb.Subspace.coordinates([0, 1, 2], d=4), seed=0)
+    again.learn(X[[0, 0, 0]], rewards[:3])  # one item alone: of slopes it tells nothing
+    assert math.isnan(again.ask(X).standard_error)

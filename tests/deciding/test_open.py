@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import projbandits as pb
 from projbandits.ledger.fold import advanced, snapshot
-from projbandits.ledger.sql import SqlStore
+from projbandits.ledger.sql import open_store
 from projbandits.strategies import State
 from projbandits.strategies.items import Items, OpenItems
 from projbandits.strategies.open import OpenDecisions
@@ -190,7 +190,8 @@ def test_two_processes_on_one_store_and_snapshots_read_the_same(
 
 
 def test_decisions_of_one_batch_count_each_other_and_can_be_made_again(tmp_path: Path) -> None:
-    store = SqlStore(url := f"sqlite:///{tmp_path}/it.db")
+    url = f"sqlite:///{tmp_path}/it.db"
+    store = open_store(url)
     decider = pb.Decider(pb.EIIDS(), subspace=U3, seed=0, store=url, name="it")
     ledger: Any = decider._ledger
     for turn in range(3):
@@ -207,7 +208,8 @@ def test_decisions_of_one_batch_count_each_other_and_can_be_made_again(tmp_path:
 
 
 def test_a_decision_whose_batch_is_not_whole_is_decided_again(tmp_path: Path) -> None:
-    store = SqlStore(url := f"sqlite:///{tmp_path}/it.db")
+    url = f"sqlite:///{tmp_path}/it.db"
+    store = open_store(url)
     decider = pb.Decider(pb.EIIDS(), subspace=U3, seed=0, store=url, name="it")
     decider.ask(X, id="taken")
     ledger: Any = decider._ledger

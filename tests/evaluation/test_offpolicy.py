@@ -184,6 +184,7 @@ def test_the_model_is_least_squares_with_scheffes_interval(value: str, u: int) -
     assert found["value"] - found["low"] == pytest.approx(half, rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:what counts nearly repeats")
 def test_a_model_of_what_was_never_chosen_is_unknown() -> None:
     """All arms lie in a plane that holds half of U, so most of theta stays unknown."""
     with pytest.warns(UserWarning, match="cannot identify"):

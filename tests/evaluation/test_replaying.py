@@ -130,10 +130,8 @@ def test_a_decider_is_replayed_from_its_ledger(strategy: Any) -> None:
 
 
 def test_what_two_processes_knew_is_replayed_as_each_knew_it(tmp_path: Path) -> None:
-    store = f"sqlite:///{tmp_path}/films.db"
-    one = pb.Decider(
-        pb.GENTRY(schedule=often), subspace=U, seed=0, store=store, name="films", intercept=False
-    )
+    store, strategy = f"sqlite:///{tmp_path}/films.db", pb.GENTRY(schedule=often)
+    one = pb.Decider(strategy, subspace=U, seed=0, store=store, name="films", intercept=False)
     other = pb.Decider.open(store, "films", one.strategy)
     rng = np.random.default_rng(0)
     for t in range(30):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
 from projbandits._cached import cached_property
 from projbandits._checks import Array, real_array, real_vector
@@ -96,6 +97,11 @@ class FiniteArms(DecisionSet):
         """The length of the longest arm, Z of Assumption 2."""
         rows = self.basis_rows()  # QR with pivoting begins with the longest
         return float(np.linalg.norm(self.vectors[rows[0]])) if rows else 0.0
+
+    @cached_property
+    def shared(self) -> NDArray[np.bool_]:
+        """Whether each feature is the same for all arms."""
+        return np.asarray((self.vectors == self.vectors[0]).all(axis=0))
 
     def arm(self, index: int) -> Arm:
         """Return the arm in row `index`."""

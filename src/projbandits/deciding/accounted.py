@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -58,23 +59,25 @@ class Accounted(Recorded):
 
         The table has a row for each feature: `estimate`, what one more in its column is worth (for
         a level, a constant or a product of them, what it adds), its `standard_error`, and whether
-        it `counts`, wholly or in part. The error allows for the penalty, which draws estimates to
-        0; it is NaN where the outcomes told say nothing of a feature, and large where a feature
-        nearly repeats another. The first row, `intercept`, is the level that all outcomes share,
-        where it is learnt: the outcome of an item whose columns are all 0, or no level.
+        it `counts`, wholly or in part. The first row, `intercept`, is the level that all outcomes
+        share, where it is learnt: what an item brings whose columns are all 0, or no level. The
+        error allows for the penalty, which draws estimates to 0; it is NaN where the outcomes told
+        say nothing of a feature, and large where a feature nearly repeats another.
         """
         import pandas as pd
 
         known = self._now()
         state, features = known.state, known.features
         ridge = state.ridge if state.effects is None else state.effects.linear
-        noise = state.ridge.noise
-        if state.effects is not None and not ridge.equal:
-            noise = state.effects.noise
         units = 1.0 if features is None else features.units
         names = known.columns or [f"x[{j}]" for j in range(ridge.d)]
         kept = known.subspace.matrix.diagonal() > 1e-9
-        errors = ridge.errors(np.eye(ridge.d), features is not None, noise)
+        designed, noise = features is not None, ridge.noise
+        if state.effects is not None and not ridge.equal:
+            noise = state.effects.noise
+        errors = ridge.errors(np.eye(ridge.d), designed, noise)
+        if ridge.intercept and features is not None and features.constant and not ridge.equal:
+            errors[0] = 0.0  # what it might have is the level's
         columns = {
             "estimate": ridge.theta / units,
             "standard_error": errors / units,
@@ -84,10 +87,12 @@ class Accounted(Recorded):
         if not ridge.intercept:
             return table
         zeros = np.zeros(ridge.d) if features is None else _of_zeros(features)
+        away = float(ridge.errors(zeros - ridge.centre, designed, noise))
+        mean = noise / math.sqrt(ridge.mass) if ridge.mass else math.nan
         level = pd.DataFrame(
             {
                 "estimate": ridge.level + zeros @ ridge.theta,
-                "standard_error": noise * ridge.return_width(zeros),
+                "standard_error": math.hypot(mean, away),
                 "counts": False,
             },
             index=pd.Index(["intercept"], name="feature"),
@@ -212,7 +217,10 @@ class Accounted(Recorded):
             rows = (piece for part in (pieces, [frame([], known)]) for piece in part)
             logfile.write(target, rows, about(known, reader.strategies()), self._labels())
             # What waits for its outcome stays, with what was believed when it was decided.
-            others = [snapshot(reader.known(at)) for at in sorted({*waiting.values()})]
+            mates = reader.counted_by(ledger.pending())
+            others = [
+                snapshot(reader.known(at), mates.get(at, ())) for at in sorted({*waiting.values()})
+            ]
             self._files.append(str(target))
             ledger.forget(snapshot(known), others)
             self._snapshot_at = known.position

@@ -24,7 +24,7 @@ from projbandits.decisions.limits import LARGEST_ENTRY, check_estimate
 from projbandits.ledger import dump
 from projbandits.ledger.codec import EVENT_KINDS, LENGTH, claimed, decode
 from projbandits.ledger.describing import strategy_of
-from projbandits.ledger.fold import Known, restored
+from projbandits.ledger.fold import Known, Mate, mates_in, restored
 from projbandits.ledger.happened import OUTCOMES, Changed, Decided, Event, Opened
 from projbandits.ledger.in_memory import MemoryLedger
 from projbandits.ledger.index import REMEMBERED, Fate
@@ -145,7 +145,7 @@ class Making:
             and text(known.key) and whole(0, 2**128 - 1)(known.seed)
             and ridge.d == known.subspace.ambient == self._d
             and 0.0 <= ridge.forgotten <= ridge.n and half_life(known.half_life)
-            and type(known.intercept) is type(ridge.equal) is bool and _open(known)
+            and type(known.intercept) is type(ridge.equal) is bool and _open(known, mates_in(kept))
             and isfinite(known.clock) and (known.state.effects is None or items(known))
             and (known.features is None or len(known.features.names) == self._d)
         )  # fmt: skip
@@ -244,9 +244,11 @@ class Making:
         return self._ledger
 
 
-def _open(known: Known) -> bool:
-    """Tell whether open decisions can be some."""
+def _open(known: Known, mates: Sequence[Mate]) -> bool:
+    """Tell whether open decisions, and those that others counted, can be some."""
     X, labels = known.open.listed
+    X = np.vstack([X, *(x for _, _, x, _ in mates)])
+    labels = [*labels, *(label for *_, label in mates)]
     largest = LARGEST_ENTRY * sqrt(known.strategy.ridge)
     return bool((np.abs(X) <= largest).all()) and all(map(or_none(text), labels))
 

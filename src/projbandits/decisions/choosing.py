@@ -183,7 +183,8 @@ def choose(
         x = choice.arm.x.copy()
         x.flags.writeable = False  # it is learnt from when the outcome comes
         grounds = Grounds(strategy, state, left if asked.kept else None, before, asked.columns)
-        estimate, standard_error = _estimate(grounds, x, index, known.features is not None)
+        designed = known.features is not None
+        estimate, standard_error = _estimate(grounds, left, x, index, designed)
         label = None if labels is None or index is None else labels[index]
         event = Decided(
             id,
@@ -272,10 +273,13 @@ def state_at(
     return state._replace(effects=state.effects.among(labels, items))
 
 
-def _estimate(grounds: Grounds, x: Array, index: int | None, designed: bool) -> tuple[float, float]:
+def _estimate(
+    grounds: Grounds, arms: DecisionSet, x: Array, index: int | None, designed: bool
+) -> tuple[float, float]:
     """Return the projection reward of the chosen arm, its effect included, and the error."""
     state = grounds.state
-    value, error = state.ridge.told.projected(state.projection, x, designed)
+    shared = arms.shared if isinstance(arms, FiniteArms) and arms.size > 1 else None
+    value, error = state.ridge.told.projected(state.projection, x, designed, shared)
     if state.effects is None or index is None:
         return float(value), float(error)
     wanted = x @ state.projection

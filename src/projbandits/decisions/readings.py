@@ -14,7 +14,8 @@ from projbandits.decisions.choosing import Mate, chosen, state_at
 from projbandits.decisions.decision import Decision, Grounds
 from projbandits.decisions.offers import Offer
 from projbandits.ledger.describing import set_of, strategy_of
-from projbandits.ledger.fold import Known, advanced
+from projbandits.ledger.fold import Known, advanced, mates_in
+from projbandits.ledger.fold import Mate as FoldMate
 from projbandits.ledger.happened import Changed, Decided, Opened
 from projbandits.ledger.protocol import EVENTS_AT_ONCE, Held, Ledger
 from projbandits.ledger.randomness import Streams
@@ -144,21 +145,30 @@ class Reader:
                         assert entry.arm is not None
                         if first <= other.draw < event.draw:
                             found.append((entry.arm, other.label))
-        else:
-            for some in self._ledger.decisions(event.known):
-                found += [
-                    (each.arm, each.decision.label)
-                    for each in some
-                    if each.position < held.position
-                    and each.decision.session == event.session
-                    and first <= each.decision.draw < event.draw
-                ]
+        else:  # its events were moved to a file, all but what it counted
+            kept = self._ledger.snapshot(event.known)
+            found = [
+                (x, label)
+                for session, draw, x, label in (mates_in(kept) if kept is not None else ())
+                if session == event.session and first <= draw < event.draw
+            ]
         if len(found) != event.counted:
             raise ValueError(
                 f"decision {event.id!r} cannot be made again: of {event.counted} decisions that it "
                 f"counted, {len(found)} are kept"
             )
         return found
+
+    def counted_by(self, decisions: Iterable[Held]) -> dict[int, list[FoldMate]]:
+        """Return what some decisions counted of their batches, by what was known then."""
+        found: dict[int, dict[tuple[int, int], FoldMate]] = {}
+        for held in decisions:
+            event = held.decision
+            mates = self.mates(held)
+            for draw, (x, label) in enumerate(mates, event.draw - event.counted):
+                mate = event.session, draw, x, label
+                found.setdefault(event.known, {})[event.session, draw] = mate
+        return {known: [mates[key] for key in sorted(mates)] for known, mates in found.items()}
 
     def strategies(self) -> list[LinearStrategy]:
         """Return all strategies that decided."""

@@ -255,13 +255,12 @@ class Log:
         """
         wanted = self.matched(subspace)
         penalty = positive("penalty", penalty)
-        rows: Any = self._rows
+        rows, d = self._rows, self.d
         if isinstance(rows, LedgerRows):  # it takes time to make all probabilities again
             rows = rows.without_chances()
-        schema, d = self._schema, self.d
         if self.intercept:
-            rows, schema, d = LevelRows(rows), None, d + 1
-        n, factor = fit(schema, rows.pieces(), d, executor, progress)
+            rows, d = LevelRows(rows), d + 1
+        n, factor = fit(self._schema, rows.pieces(), d, executor, progress)
         if n == 0:
             raise ValueError("log must have at least one row, got none")
         return Fit(Ridge(penalty, n, factor, intercept=self.intercept), wanted, self.names)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -279,8 +279,15 @@ def learns_plainly(strategy: LinearStrategy) -> bool:
     return own == (LinearStrategy.update, LinearStrategy.learnt, LinearStrategy.replan)
 
 
-def snapshot(known: Known) -> Snapshot:
-    """Return what is known as a snapshot."""
+Mate = tuple[int, int, Array, str | None]
+"""Session, draw, arm and label of a decision that others of its batch counted as open."""
+
+
+def snapshot(known: Known, mates: Sequence[Mate] = ()) -> Snapshot:
+    """Return what is known as a snapshot.
+
+    `mates` are decisions made by it that others counted, where their events are dropped.
+    """
     ridge, basis = known.state.ridge, known.subspace.basis
     fields = {
         "position": known.position,
@@ -303,8 +310,9 @@ def snapshot(known: Known) -> Snapshot:
         "equal": ridge.equal,
         "open": [position for position, _ in known.open.rows],
         "open_labels": known.open.listed[1],
+        "mates": [(session, draw, label) for session, draw, _, label in mates],
     }
-    parts = [basis, ridge.factor, known.open.listed[0]]
+    parts = [basis, ridge.factor, known.open.listed[0], *(x for _, _, x, _ in mates)]
     items: Items | None = known.state.effects
     if items is not None:
         fields["items"] = {
@@ -328,17 +336,10 @@ def restored(kept: Snapshot, given: Given = ()) -> Known | None:
     >>> from projbandits.ledger.protocol import Snapshot
     >>> restored(Snapshot(3, b"nothing of that kind"))
     """
-    try:
-        (crc,), body = LENGTH.unpack_from(kept.body), memoryview(kept.body)[LENGTH.size :]
-        if zlib.crc32(body) != crc:
-            return None
-        end = LENGTH.size + LENGTH.unpack_from(body)[0]
-        fields = json.loads(bytes(body[LENGTH.size : end]))
-        flat = np.frombuffer(body[end:], "<f8")
-    except (struct.error, ValueError, RecursionError):
+    read = _read(kept)
+    if read is None:
         return None
-    if not isinstance(fields, dict) or fields.get("position") != kept.position:
-        return None
+    fields, flat = read
     d = fields["d"]
     basis = flat[: d * fields["dim"]].reshape(d, -1)
     names, columns = fields["names"], fields["columns"]
@@ -358,6 +359,7 @@ def restored(kept: Snapshot, given: Given = ()) -> Known | None:
         if type(position) is not int or not before < position <= kept.position:
             raise ValueError(f"a snapshot has an open decision at {position!r} after {before}")
         open_, before = open_.add(position, x.copy(), label), position
+    end += d * len(fields["mates"])
     if (strategy.arm_effects is not None) != ("items" in fields):
         return None
     if "items" in fields:
@@ -377,6 +379,35 @@ def restored(kept: Snapshot, given: Given = ()) -> Known | None:
         fields["clock"],
         intercept,
     )
+
+
+def mates_in(kept: Snapshot) -> list[Mate]:
+    """Return the mates that a snapshot holds."""
+    read = _read(kept)
+    if read is None:
+        return []
+    fields, flat = read
+    d, size = fields["d"], fields["d"] + 1 + fields["intercept"]
+    start = d * fields["dim"] + size**2 + d * len(fields["open"])
+    rows = flat[start : start + d * len(fields["mates"])].reshape(-1, d)
+    told = zip(fields["mates"], rows, strict=True)
+    return [(session, draw, x.copy(), label) for (session, draw, label), x in told]
+
+
+def _read(kept: Snapshot) -> tuple[dict[str, Any], Array] | None:
+    """Return the fields and the numbers of a snapshot, None if it is not one."""
+    try:
+        (crc,), body = LENGTH.unpack_from(kept.body), memoryview(kept.body)[LENGTH.size :]
+        if zlib.crc32(body) != crc:
+            return None
+        end = LENGTH.size + LENGTH.unpack_from(body)[0]
+        fields = json.loads(bytes(body[LENGTH.size : end]))
+        flat = np.frombuffer(body[end:], "<f8")
+    except (struct.error, ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict) or fields.get("position") != kept.position:
+        return None
+    return fields, flat
 
 
 def _items(fields: Any, size: int, flat: Array) -> Items:
