@@ -177,3 +177,10 @@ def test_copying_points_to_saving() -> None:
     for attempt in (copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="save it, and load the file"):
             attempt(decider)
+
+
+def test_history_of_no_rows_changes_nothing() -> None:
+    decider = pb.Decider(subspace=U3, seed=0)
+    before = decider.ridge.factor.tobytes()
+    decider.learn(np.empty((0, 3)), [])
+    assert (decider.ridge.n, decider.ridge.factor.tobytes()) == (0, before)

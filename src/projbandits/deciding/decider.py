@@ -285,10 +285,10 @@ class Decider(Finding, Asking):
             if self._named_first(columns, known):
                 self.learn(features, rewards, id=id, ids=ids, context=context)
                 return
-            self._outliers.look_through(
-                np.concatenate([event.rewards for event in events if isinstance(event, Learnt)]),
-                reports.row_name(features, rewards, ids),
-            )
+            learnt = [event.rewards for event in events if isinstance(event, Learnt)]
+            if learnt:
+                named = reports.row_name(features, rewards, ids)
+                self._outliers.look_through(np.concatenate(learnt), named)
             if columns != known.columns:
                 events.append(reports.named(columns))
             self._append(events)
