@@ -514,26 +514,34 @@ class Ridge:
         return np.triu(T)[: int((sizes > UNTOLD * sizes[0]).sum())], order, scale
 
     def width(self, X: npt.ArrayLike) -> Array:
-        """Return |x|_{V^-1}, the width of the ellipsoid along x or along each row of X."""
-        Q, _, _ = self._information
+        """Return the width of the ellipsoid along the mean return of x, or of each row of X.
+
+        It is |x|_{V^-1}, and with an intercept the root of 1 / mass + |x - centre|^2_{V^-1}, since
+        the level is not known either: infinite before any observation.
+
+        Examples
+        --------
+        >>> from projbandits.ridge import Ridge
+        >>> ridge = Ridge.prior(d=1, intercept=True)
+        >>> for r in (4.0, 4.0, 5.0, 3.0):  # the arm is told, and no difference to another
+        ...     ridge = ridge.update([2.0], r)
+        >>> ridge.width([[2.0], [1.0]]).round(4)
+        array([0.5  , 1.118])
+        """
+        Q, centre, _ = self._information
         rows = np.asarray(X, dtype=np.float64)
+        if self.intercept:
+            rows = rows - centre
+        if not self.mass:
+            return np.full(rows.shape[:-1], math.inf)
+        level = 1.0 / self.mass  # 0 without an intercept
         if rows.ndim == 1:
             turned = rows @ Q
-            return np.asarray(math.sqrt(turned @ turned))
+            return np.asarray(math.sqrt(level + turned @ turned))
         # einsum sums every row in the same order, so equal arms have equal widths.
         turned = np.einsum("...i,ij->...j", rows, Q)
         squares: Array = np.einsum("...j,...j->...", turned, turned)
-        return np.sqrt(squares)
-
-    def return_width(self, X: npt.ArrayLike) -> Array:
-        """Return the width of the mean return of x, or of each row of X, the level unknown.
-
-        With an intercept it is the root of 1 / mass + |x - centre|^2_{V^-1}: infinite before any
-        observation. Without, it is `width`.
-        """
-        widths = self.width(np.asarray(X, dtype=np.float64) - self.centre)
-        mass = self.mass
-        return np.sqrt(widths * widths + (1.0 / mass if mass else math.inf))
+        return np.sqrt(level + squares)
 
 
 def triangle(rows: Array) -> Array:

@@ -69,7 +69,7 @@ def test_it_is_an_unpenalised_column_of_ones() -> None:
     z = np.array([1.0, -2.0, 0.5])
     away = z - half.centre
     expected = math.sqrt(1 / half.mass + away @ np.linalg.solve(V, away))
-    assert half.return_width(z) == pytest.approx(expected, rel=1e-9)
+    assert half.width(z) == pytest.approx(expected, rel=1e-9)
     least = (weights * (r - level - X @ theta) ** 2).sum() + 0.7 * theta @ theta
     assert half.residual == pytest.approx(least, rel=1e-9)
 

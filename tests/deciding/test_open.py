@@ -287,8 +287,9 @@ def test_a_users_own_strategy_sees_them() -> None:
             assert isinstance(arms, pb.FiniteArms)
             return pb.Choice(arms.arm(int(state.ridge.width(arms.vectors).argmax())), 1.0)
 
-    decider = pb.Decider(Widest(), subspace=U3, seed=0, intercept=False)
-    assert {decider.ask(3 * np.eye(3)).index for _ in range(3)} == {0, 1, 2}
+    for intercept in (True, False):
+        decider = pb.Decider(Widest(), subspace=U3, seed=0, intercept=intercept)
+        assert {decider.ask(3 * np.eye(3)).index for _ in range(3)} == {0, 1, 2}
 
 
 def test_it_warns_once_when_more_are_open_than_were_told() -> None:

@@ -341,7 +341,7 @@ class Decider:
         )
         return {
             **answers,
-            "influence": INFLUENCE[made.role],
+            "influence": made.influence,
             "proxies": _records(made.proxies, r2=float, r2_squares=float, r2_closest=float),
             "given_up": {
                 name: plain(getattr(made.given_up, name))

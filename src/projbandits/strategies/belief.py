@@ -101,7 +101,7 @@ class Optimism:
         return self.radius if self.ridge.mass else 0.0
 
     def _widths(self, X: Array) -> Array:
-        return self.ridge.return_width(X) if self.ridge.mass else np.ones(len(X))
+        return self.ridge.width(X) if self.ridge.mass else np.ones(len(X))
 
     def value(self, X: Array) -> Array:
         """Return the score of each row of X."""
