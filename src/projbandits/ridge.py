@@ -26,6 +26,8 @@ UNTOLD = 1e-7
 """A direction told less than this, relative to the best told, may be nothing but round-off."""
 NOWHERE = 1e-6
 """A smaller part of a direction, relative to its length, may be nothing but round-off."""
+SAME = 1e-12
+"""Returns that differ from their mean by less than this part of it differ by round-off alone."""
 LEAST_FREE = 1e-9
 """Round-off in the number of free observations, when that is computed from V^-1."""
 
@@ -228,8 +230,9 @@ class Ridge:
         flat = np.asarray(factor, dtype=np.float64).ravel()
         intercept = flat.size == (d + 2) ** 2
         whole = flat.reshape(d + 1 + intercept, d + 1 + intercept)
-        equal = n == 0 or (intercept and not whole[1:, -1].any())
-        return cls(penalty, n, whole, forgotten, intercept, 0.0, equal)
+        returns = whole[:, -1]
+        equal = np.linalg.norm(returns[int(intercept) :]) <= SAME * np.linalg.norm(returns)
+        return cls(penalty, n, whole, forgotten, intercept, 0.0, bool(equal))
 
     @cached_property
     def level(self) -> float:

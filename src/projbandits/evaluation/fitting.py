@@ -64,7 +64,7 @@ class Fit:
         """Return theta-hat and what of it counts, a row for each feature, with standard errors."""
         import pandas as pd
 
-        errors = self.ridge.noise * self.ridge.width(np.eye(self.ridge.d))
+        errors = self.ridge.noise * np.sqrt(self.ridge.inverse.diagonal())
         columns = {"estimate": self.theta, "standard_error": errors, "counted": self.projected}
         return pd.DataFrame(columns, index=pd.Index(self.names, name="feature"))
 

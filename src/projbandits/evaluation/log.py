@@ -263,7 +263,7 @@ class Log:
         n, factor = fit(self._schema, rows.pieces(), d, executor, progress)
         if n == 0:
             raise ValueError("log must have at least one row, got none")
-        return Fit(Ridge(penalty, n, factor, intercept=self.intercept), wanted, self.names)
+        return Fit(Ridge.from_log(penalty, n, factor, 0.0, self.d), wanted, self.names)
 
     def matched(self, subspace: Subspace | None) -> Subspace:
         """Return what counts in the order of the log's features; by default everything."""
