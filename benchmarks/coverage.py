@@ -183,7 +183,8 @@ def _decided(strategy: Any, world: str, seed: int, shares: dict[str, Shares]) ->
         truths = {
             "return": [float(judged["return"][i].shares[: len(arms)] @ means[_order(arms, table)])
                        for i in (one, other)],
-            "projection": [float((judged["projection"][i].features @ theta).mean())
+            # The level comes first, and counts for no projection.
+            "projection": [float((judged["projection"][i].features[:, 1:] @ theta).mean())
                            for i in (one, other)],
         }  # fmt: skip
         counted(lambda what: (judged[what][one], judged[what][other]), truths, shares)  # noqa: B023

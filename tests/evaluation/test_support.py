@@ -1,5 +1,6 @@
 """Off-policy values where the log lacks arms of the policy: bounds or nothing, never too little."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,10 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
+from projbandits.evaluation.estimates import ESTIMATE_NAMES
 from tests.commands import call
 
+ROWS = list(ESTIMATE_NAMES[:-1])
 BY_ARM = ["arm by arm", "arm by arm, self-normalised", "arm by arm, clipped"]
 K = 40
 CLICKS = np.concatenate([np.full(24, 0.08), np.full(16, 0.002)])
@@ -161,6 +164,55 @@ def test_intervals_that_are_kept_hold() -> None:
     assert kept > 150
     assert held >= 0.93 * kept
     assert bounded >= 0.93 * 200
+
+
+def nearly_greedy(seed: int, n: int = 400) -> tuple[pb.Log, Any]:
+    """Clicks at 5 %, linear in three features, of a log that explores ever more rarely."""
+    rng = np.random.default_rng(seed)
+    arms = np.column_stack([np.ones(10), rng.uniform(-1, 1, size=(10, 2))])
+    means, seen = arms @ [0.05, 0.02, -0.02], np.zeros((2, 10))
+    action, clicks, chances = np.zeros(n, int), np.zeros(n), np.zeros((n, 10))
+    for t in range(n):
+        explore = min(0.5, 10 / (t + 1) ** 1.5)
+        chances[t] = explore / 10
+        chances[t, (seen[1] / np.maximum(seen[0], 1)).argmax()] += 1 - explore
+        action[t] = rng.choice(10, p=chances[t])
+        clicks[t] = rng.random() < means[action[t]]
+        seen[:, action[t]] += 1, clicks[t]
+    columns = {f"p{i}": chances[:, i] for i in range(10)}
+    table = pd.DataFrame({"item": action, "click": clicks, **columns})
+    log = pb.Log.from_table(table, arms, action="item", propensity=[*columns], reward="click")
+    return log, means
+
+
+def test_intervals_hold_where_the_large_weights_seldom_occur() -> None:
+    """Sixty logs; at the 95 % level at least 51 of each: fewer have a chance of 1 in 1,000."""
+
+    def half(arms: Any, context: Any) -> Any:
+        return np.repeat([0.2, 0.0], 5)
+
+    held = pd.Series(0, index=pd.MultiIndex.from_product([["value", "difference"], ROWS]))
+    for seed in range(60):
+        log, means = nearly_greedy(seed)
+        one, two = (pb.replay(log, policy, value="return") for policy in (even, half))
+        difference = means.mean() - means[:5].mean()
+        for name, found, truth in (
+            ("value", one.estimates(), means.mean()),
+            ("difference", one.versus(two), difference),
+        ):
+            for row in ROWS:
+                held[name, row] += found["low"][row] <= truth <= found["high"][row]
+    assert held.min() >= 51, held
+
+
+def test_no_click_on_the_arms_of_a_policy_is_no_certainty() -> None:
+    """The arms that the policy takes were chosen, and all their outcomes were 0."""
+    decider, _, _ = greedy_linear(0, pb.GENTRY(schedule=lambda t: 0.5))
+    own = pb.replay(decider, pb.GENTRY(schedule=lambda t: 1.0), value="return")
+    silent = replace(own, rewards=np.where(own.ratios > 0, 0.0, own.rewards))
+    found = silent.estimates()
+    assert (found["value"][BY_ARM[:1]] == 0).all()
+    assert (found["high"][BY_ARM] > 0.01).all()
 
 
 def test_the_command_says_the_same(tmp_path: Any) -> None:

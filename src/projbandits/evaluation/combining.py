@@ -17,18 +17,24 @@ from projbandits.evaluation.moments import MOMENT_PARTS, MOMENT_SIDES, OUT_OF_RE
 if TYPE_CHECKING:
     from projbandits.evaluation.judging import Judged
 
+Spreads = tuple[Array, Array]
+"""The covariance of the means by the squares of the log, and as its probabilities imply it."""
+RARE = 1.5
+"""The variance by the probabilities counts from this many times that by squares on."""
+
 
 def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dict[str, Found]:
     """Return the estimates of one policy, or of a difference: of the blocks 0, 1 and 2 = 0 - 1."""
     k, last, z = len(MOMENT_PARTS), blocks[-1], statistics.normal_quantile(level)
     means = sums.first / sums.n
-    spread_ = (sums.second - np.outer(sums.first, means)) / max(sums.n - 1, 1.0) / sums.n
+    squares = (sums.second - np.outer(sums.first, means)) / max(sums.n - 1, 1.0) / sums.n
+    spreads = squares, sums.implied / sums.n**2
     sides = dict(zip(MOMENT_SIDES, sums.sides[last], strict=True))
     reached, covered = sides["reached"] / sums.n, sides["covered"] / sums.n
 
     def part(name: str) -> tuple[float, float]:
         at = last * k + MOMENT_PARTS.index(name)
-        return float(means[at]), float(z * np.sqrt(np.maximum(spread_[at, at], 0.0)))
+        return float(means[at]), _quadratic(np.eye(len(means))[at], spreads, z)
 
     estimates: dict[str, Found] = {}
     size = effective(sides["h"], sides["h2"])
@@ -60,7 +66,7 @@ def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dic
         light = len(blocks) > 1 and abs(weight) > names.LIGHT * part("weight")[1] / z
         if len(blocks) == 1 or np.isnan(covered):
             at = [block * k + MOMENT_PARTS.index("weight") for block in blocks[:2]]
-            errors = np.sqrt(np.maximum(spread_[at, at], 0.0))
+            errors = np.sqrt(np.maximum(squares[at, at], 0.0))
             light |= bool((1 - means[at] > names.LIGHT * errors + 1e-9).any())
         if light and not less and not stated:
             less, covered = True, covered if len(blocks) > 1 else weight
@@ -71,7 +77,7 @@ def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dic
         value, half = part("plain")
         estimates[names.PLAIN] = Found(value + lost, half, size, covered, note)
         if less and judged.bounds is not None:
-            low, high = (_at_end(ends, means, spread_, blocks, z) for ends in
+            low, high = (_at_end(ends, means, spreads, blocks, z) for ends in
                          (judged.bounds, judged.bounds[::-1]))  # fmt: skip
             estimates[names.PLAIN] = names.within(
                 estimates[names.PLAIN], low, high, judged.bounds, differs=len(blocks) > 1
@@ -89,7 +95,7 @@ def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dic
             value += sign * share
             gradient[top] += sign / means[weight]
             gradient[weight] -= sign * share / means[weight]
-        half = _quadratic(gradient, spread_, z)
+        half = _quadratic(gradient, spreads, z)
         # What is out of reach of both need not cancel here, since each is over its own weights.
         if bool((each < 1 - 1e-9).any()):
             value = np.nan
@@ -100,7 +106,8 @@ def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dic
         cut = sums.sides[blocks[:2], MOMENT_SIDES.index("cut")].sum() / sums.n
         clipped = note or names.cut(judged.setting.clip, float(cut))
         value = float(gradient[gradient != 0] @ means[gradient != 0])
-        half = _quadratic(gradient, spread_, z) + abs(part("plain")[0] - value)
+        whole = np.eye(len(means))[last * k + MOMENT_PARTS.index("plain")]
+        half = _quadratic(gradient, spreads, z, whole) + abs(part("plain")[0] - value)
         estimates[names.CLIPPED] = Found(value + lost, half, size, covered, clipped)
         value, half = part("doubly")
         doubly = Found(value, half + lost, size, covered, note)
@@ -115,7 +122,7 @@ def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dic
 
 
 def _at_end(
-    ends: tuple[float, float], means: Array, spread_: Array, blocks: list[int], z: float
+    ends: tuple[float, float], means: Array, spreads: Spreads, blocks: list[int], z: float
 ) -> tuple[float, float]:
     """Return the value if outcomes that the log lacks were at an end, and half of its interval.
 
@@ -127,7 +134,7 @@ def _at_end(
         gradient[block * k + MOMENT_PARTS.index("plain")] = sign
         gradient[block * k + MOMENT_PARTS.index("weight")] = -sign * end
     at = gradient != 0  # other means may be unknown
-    return float(value + gradient[at] @ means[at]), _quadratic(gradient, spread_, z)
+    return float(value + gradient[at] @ means[at]), _quadratic(gradient, spreads, z)
 
 
 def _missed(
@@ -149,10 +156,20 @@ def _missed(
     return np.asarray(c - wanted if judged.everything else c)
 
 
-def _quadratic(gradient: Array, spread_: Array, z: float) -> float:
-    at = gradient != 0
-    small = gradient[at]
-    return float(z * np.sqrt(max(small @ spread_[np.ix_(at, at)] @ small, 0.0)))
+def _quadratic(gradient: Array, spreads: Spreads, z: float, whole: Array | None = None) -> float:
+    """Return half of the interval; of weights that were cut, `whole` has those that were not.
+
+    Where exploring is rare, the squares of a log seldom hold the large weights that they should.
+    """
+
+    def variance(g: Array, spread: Array) -> float:
+        at = g != 0  # other means may be unknown
+        return max(float(g[at] @ spread[np.ix_(at, at)] @ g[at]), 0.0)
+
+    whole = gradient if whole is None else whole
+    squares, implied = (variance(whole, spread) for spread in spreads)
+    least = implied if implied > RARE * squares else 0.0
+    return float(z * np.sqrt(max(variance(gradient, spreads[0]), least)))
 
 
 def _by_model(judged: Judged, sums: Moments, block: int, level: float) -> Found:

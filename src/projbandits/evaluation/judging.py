@@ -32,7 +32,7 @@ from projbandits.evaluation.lackoffit import (
 from projbandits.evaluation.levels import OfFeatures, wanted_with_level
 from projbandits.evaluation.log import Log
 from projbandits.evaluation.log_schema import Schema, chunks_of
-from projbandits.evaluation.moments import MOMENT_ROOM, Moments, Setting, moments
+from projbandits.evaluation.moments import MOMENT_PARTS, MOMENT_ROOM, Moments, Setting, moments
 from projbandits.evaluation.policies import Chances, Policy, as_policy
 from projbandits.evaluation.spreading import Progress, spread
 from projbandits.subspace import Subspace
@@ -188,6 +188,7 @@ def judge(
         None if chances is None else chances[None],
         None if seen.sums is None else (seen.sums.n.sum(axis=0) > 0).astype(np.float64),
         clip,
+        float(factor[-1, -1] ** 2) / max(seen.rows - log.d, 1),
     )
     total = _sums(log, [checked], seen, setting, executor, progress)
     return Judged(log, policy, value, wanted, seen, factor, setting, total, executor, ends, source)
@@ -279,7 +280,8 @@ def _of(cells: Cells, policies: Sequence[Policy], setting: Setting, differ: bool
     width = len(chunk.arms) if chunk.complete else 1
     if chunk.offered is not None:
         width = chunk.offered.shape[1]
-    for some in cells.pieces(MOMENT_ROOM // max(width, 1) + 1):
+    size = max(width, 1) * len(MOMENT_PARTS) * (len(policies) + differ)
+    for some in cells.pieces(MOMENT_ROOM // size + 1):
         chances: list[Chances] = [policy.chances(some.chunk) for policy in policies]
         if differ:
             chances.append(chances[0].minus(chances[1]))

@@ -38,6 +38,8 @@ class Setting:
         Whether each arm was ever chosen, where arms are numbered.
     clip : float
         The largest weight of the clipped estimate.
+    noise : float
+        The variance of what theta-hat leaves of the returns.
     """
 
     wanted: Array
@@ -46,12 +48,15 @@ class Setting:
     chances: Array | None
     seen: Array | None
     clip: float
+    noise: float
 
 
 @dataclass(eq=False)
 class Moments:
     """Sums over rows; k estimates for each policy.
 
+    `implied` is the covariance of the estimates' terms over the choice of the arm and the noise, by
+    theta-hat and noise of one size; zeros where the probabilities of all arms are unknown.
     Where arms are numbered, `by_arm` has for each policy and each arm the sums of the policy's
     probability of it, and of h_t where it was chosen.
     """
@@ -62,6 +67,7 @@ class Moments:
     sides: Array
     m: Array
     spread: Array
+    implied: Array
     by_arm: Array | None = None
 
     def plus(self, other: Moments) -> Moments:
@@ -73,6 +79,7 @@ class Moments:
             self.sides + other.sides,
             self.m + other.m,
             self.spread + other.spread,
+            self.implied + other.implied,
             None if self.by_arm is None or other.by_arm is None else self.by_arm + other.by_arm,
         )
 
@@ -98,14 +105,15 @@ def moments(cells: Cells, policies: Sequence[Chances], setting: Setting) -> Mome
         np.array([block[2] for block in blocks]),
         np.array([block[3] for block in blocks]),
         (X * np.maximum(lost, 0.0)[:, None]).T @ X,
+        _implied(cells, policies, [block[5] for block in blocks], setting),
         None if setting.seen is None else np.array([block[4] for block in blocks]),
     )
 
 
 def _block(
     cells: Cells, pi: Chances, setting: Setting
-) -> tuple[Array, Array, Array, Array, Array | None]:
-    """Return a and b of each estimate, sums over the weights, the sum of m_t, and sums by arm."""
+) -> tuple[Array, Array, Array, Array, Array | None, Array | None]:
+    """Return a and b of each estimate, sums over weights and of m_t, sums by arm, and G_t^+ m_t."""
     chunk, n = cells.chunk, cells.size
     X = chunk.arms[chunk.action]
     a, b = np.zeros((len(n), len(MOMENT_PARTS))), np.zeros((len(n), len(MOMENT_PARTS)))
@@ -113,7 +121,7 @@ def _block(
     total = np.full(X.shape[1], np.nan)
     thetas = setting.thetas[cells.fold]
     explained = np.einsum("ij,ij->i", X, thetas)
-    raw = None
+    raw = turn = None
     if pi.all is not None and chunk.complete:
         raw = _mean(chunk, pi.all)
         m = raw @ setting.wanted
@@ -148,7 +156,39 @@ def _block(
             a[:, 5] = of_all - w * explained
             sides["covered"] = float(n @ np.broadcast_to(_covered(chunk, pi, setting), n.shape))
     arms = None if setting.seen is None else _by_arm(cells, pi, b[:, 0], len(setting.seen))
-    return a, b, np.array([sides[name] for name in MOMENT_SIDES]), total, arms
+    return a, b, np.array([sides[name] for name in MOMENT_SIDES]), total, arms, turn
+
+
+def _implied(
+    cells: Cells, policies: Sequence[Chances], turns: Sequence[Array | None], setting: Setting
+) -> Array:
+    """Return the sum over rows of the covariance of all terms, whichever arm was chosen."""
+    chunk, n, thetas = cells.chunk, cells.size, setting.thetas[cells.fold]
+    p = setting.chances if chunk.chances is None else chunk.chances
+    each = [(pi.all, turn) for pi, turn in zip(policies, turns, strict=True)
+            if pi.all is not None and turn is not None]  # fmt: skip
+    if p is None or len(each) < len(policies):
+        return np.zeros((len(MOMENT_PARTS) * len(policies),) * 2)
+    arms = chunk.arms if chunk.offered is None else chunk.arms[chunk.offered]
+    if chunk.offered is None and len(p) == max(len(pi) for pi, _ in each) == 1:
+        thetas = setting.thetas  # the rows of a fold are alike
+        n = np.bincount(cells.fold, n, len(thetas)).astype(np.float64)
+    p = np.broadcast_to(p, (len(thetas), arms.shape[-2]))
+    returns = arms @ setting.theta
+    errors = returns - np.einsum("...kd,...d->...k", arms, thetas)
+    terms, weights = list[Array](), list[Array]()
+    for pi, turn in each:
+        h = np.einsum("...kd,...d->...k", arms, turn)
+        w = np.divide(pi, p, out=np.zeros(p.shape), where=p > 0)
+        none = np.zeros(1)  # what is the same for all arms of a row, and weights that are cut
+        terms += [h * returns, h * errors, w * returns, w, none, w * errors]
+        weights += [h, h, w, none, none, w]
+    T, B = (np.stack([np.broadcast_to(one, p.shape) for one in some], axis=-1)
+            for some in (terms, weights))  # fmt: skip
+    T -= np.einsum("nk,nkj->nj", p, T)[:, None]
+    sizes = np.sqrt(n[:, None] * p)[..., None]
+    T, B = ((sizes * some).reshape(-1, T.shape[-1]) for some in (T, B))
+    return np.asarray(T.T @ T + setting.noise * (B.T @ B))
 
 
 def _by_arm(cells: Cells, pi: Chances, h: Array, size: int) -> Array:

@@ -309,7 +309,7 @@ class Replay:
 
     def _half(self, terms: Array, level: float) -> float:
         """Return half of the interval of a mean of terms that are like w_t r_t."""
-        if not terms.any():  # the difference of two that are the same
+        if not (self.ratios.any() or self.shares.any()):  # the difference of two that are the same
             return 0.0
         squares = max(len(terms) * terms.var(), self.ratio_variances[:, 0].sum())
         return float(statistics.normal_quantile(level) / len(terms) * np.sqrt(squares))
