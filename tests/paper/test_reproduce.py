@@ -5,6 +5,7 @@ import importlib
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import Future
 from html import escape
 from pathlib import Path
@@ -159,6 +160,16 @@ def test_a_named_figure_must_have_its_data_and_that_is_told_before_the_work(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.fixture
+def _figures() -> Iterator[None]:
+    """Put all figures back in their order."""
+    kept = dict(FIGURES)
+    yield
+    FIGURES.clear()
+    FIGURES.update(kept)
+
+
+@pytest.mark.usefixtures("_figures")
 def test_without_the_wines_all_the_rest_is_run_and_with_them_they_are_added(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,8 +179,8 @@ def test_without_the_wines_all_the_rest_is_run_and_with_them_they_are_added(
         draw=panels.compared({"Setting a": A, "White wines": WINES}),
     )
     for name in {*FIGURES} - {"fig-a", "fig-alpha-a", "fig-wine", "fig-alpha-wine"}:
-        monkeypatch.delitem(FIGURES, name)
-    monkeypatch.setitem(FIGURES, "fig-verdicts", overview)
+        del FIGURES[name]
+    FIGURES["fig-verdicts"] = overview
     size: list[str | Path] = ["--trials", "4", "--horizon", "60", "--out", tmp_path]
     with monkeypatch.context() as without:
         without.setattr(module, "_packaged", _no_wines)
