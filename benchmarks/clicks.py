@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.statistics import half_width
 
 D, OFFERED, LEAST = 8, 10, 0.05

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import projbandits as pb
-from projbandits.evaluation.estimates import ESTIMATE_NAMES, NOT_TESTED
+from projbandits.evaluation.estimators import ESTIMATE_NAMES, NOT_TESTED
 
 ROWS, NOISE, KEPT = 2000, 0.5, 4
 TABLES: dict[str, tuple[float, bool]] = {

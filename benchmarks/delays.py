@@ -23,7 +23,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 import projbandits as pb
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.strategies import Choice, State
 
 ITEMS, D, KEPT, RATE, SPREAD = 100, 10, 7, 0.02, 0.75

@@ -14,7 +14,7 @@ import numpy as np
 
 import projbandits as pb
 from projbandits import statistics
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.problems import Problem, World
 
 HORIZON = 10_000

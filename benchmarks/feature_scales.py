@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.ridge import Ridge
 
 D, TRIES = 4, 60

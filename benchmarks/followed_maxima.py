@@ -13,11 +13,11 @@ import numpy as np
 from numba import njit
 
 import projbandits as pb
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.simulation import compiled
-from projbandits.simulation.kernels.ascent import score
 from projbandits.simulation.kernels.common import copy, direction, move, products
 from projbandits.simulation.kernels.ellipsoid import optimistic_point
+from projbandits.simulation.kernels.search import score
 
 
 @njit(error_model="numpy")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import projbandits as pb
 from benchmarks.kept import Kept
 from projbandits import plots, statistics
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.problems import World
 
 ARMS = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, -1.0], [-1.0, -1.0, 1.0]])

@@ -16,7 +16,7 @@ from typing import Any
 import projbandits as pb
 from projbandits._files import read_json, write_json
 from projbandits.problems import Problem
-from projbandits.simulation.request import identities
+from projbandits.simulation.plan import identities
 
 PACKAGE = Path(pb.__file__).parent
 PARTS = ("_linalg.py", "ridge.py", "schedules.py", "subspace.py")

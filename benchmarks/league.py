@@ -23,8 +23,8 @@ import projbandits as pb
 from benchmarks import hard_instance
 from benchmarks.kept import Kept
 from projbandits import statistics
-from projbandits._checks import Array
 from projbandits._locks import locked
+from projbandits._validation import Array
 from projbandits.problems import Problem, World
 from projbandits.strategies import LinearStrategy
 

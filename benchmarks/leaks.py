@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 import projbandits as pb
-from projbandits.accounts.leak import leak
-from projbandits.accounts.protected import Protected
+from projbandits.audit.leak import leak
+from projbandits.audit.protected import Protected
 from projbandits.ridge import Ridge
 
 U = pb.Subspace.coordinates([0, 1], d=3)

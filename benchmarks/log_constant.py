@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import projbandits as pb
 from projbandits import plots
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.simulation.streams import stream
 
 STRATEGIES: tuple[pb.Strategy, ...] = (pb.EIIDS(), pb.GENTRY())

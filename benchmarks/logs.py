@@ -300,7 +300,7 @@ def ledger(path: Path, decisions: int) -> dict[str, float]:
 
 def _decided(decider: Any, items: Any, theta: Any, steps: range, rng: Any) -> None:
     """Write decisions among 100 items each, and their outcomes, to a decider's ledger."""
-    from projbandits.ledger.happened import Decided, Offered, Told
+    from projbandits.ledger.events import Decided, Offered, Told
 
     ledger = decider._ledger
     events: list[Any] = [] if len(ledger.catalogue()) else [Offered(0, items)]

@@ -17,7 +17,7 @@ import numpy as np
 
 import projbandits as pb
 from benchmarks import stores
-from projbandits._checks import Array
+from projbandits._validation import Array
 
 
 def ask_and_tell(steps: int = 3000) -> None:

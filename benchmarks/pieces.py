@@ -16,7 +16,7 @@ from numba import njit
 
 import projbandits as pb
 from projbandits.simulation.kernels.common import argmax, direction, move, products
-from projbandits.simulation.kernels.finite_loop import View, finite_view
+from projbandits.simulation.kernels.finite import View, finite_view
 from projbandits.simulation.kernels.improvement import promise, two_actions, weigh
 from projbandits.simulation.kernels.posterior import compare, quadratic, shift
 from projbandits.strategies import LinearStrategy

@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 import projbandits as pb
-from projbandits._checks import Array
+from projbandits._validation import Array
 
 
 class Solved(pb.Polytope):

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.ridge import Ridge
 
 SCALES = np.array([0.84, 0.1, 0.12, 5.1, 0.022, 17.0, 42.5, 0.003, 0.15, 0.11, 1.2])

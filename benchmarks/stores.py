@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import projbandits as pb
-from projbandits._checks import Array
+from projbandits._validation import Array
 
 D, ITEMS, OFFERED = 20, 1000, 100
 U = pb.Subspace.coordinates(range(D // 2), d=D)
@@ -273,7 +273,7 @@ def _audit(url: str, decisions: int) -> None:
 def _grow(decider: pb.Decider, decisions: int) -> None:
     """Add decisions and outcomes by the thousand, each as `ask` and `tell` record them."""
     ledger, rng = decider._ledger, np.random.default_rng(1)
-    from projbandits.ledger.happened import Decided, Told
+    from projbandits.ledger.events import Decided, Told
 
     made = 0
     while made < decisions:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 import projbandits as pb
-from projbandits.deciding import restoring
+from projbandits.deciding import restore
 from projbandits.ledger import dump
 from projbandits.ledger.codec import LENGTH, Record, decode, encode
 from projbandits.strategies import LinearStrategy
@@ -57,7 +57,7 @@ def saved(path: Path, strategy: LinearStrategy | None = None, spill: bool = True
 
 def unpacked(path: Path) -> tuple[dict[str, Any], list[dump.Part]]:
     """Return the fields and the parts of a file."""
-    fields, parts = restoring.opened(path.read_bytes().split(b"\n", 2)[2])
+    fields, parts = restore.opened(path.read_bytes().split(b"\n", 2)[2])
     return fields, [*parts]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import projbandits as pb
-from projbandits.evaluation.estimates import ON_MODEL
+from projbandits.evaluation.estimators import ON_MODEL
 from projbandits.strategies.open import Learnt, Rows
 from tests import naive
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 import projbandits as pb
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.arms import ConvexSet
 from projbandits.ridge import Ridge
 from projbandits.strategies.belief import Optimism

@@ -13,7 +13,7 @@ from scipy import stats
 
 import projbandits as pb
 from projbandits._parquet import read_table, write_table
-from projbandits.simulation.request import identities
+from projbandits.simulation.plan import identities
 from tests import naive
 
 

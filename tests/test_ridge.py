@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import projbandits as pb
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.ridge import Ridge
 from tests import naive
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from projbandits.estimator import ProjectedRidge as ProjectedRidge
     from projbandits.evaluation import Log as Log
     from projbandits.evaluation import replay as replay
-    from projbandits.features import Features as Features
+    from projbandits.features.features import Features as Features
     from projbandits.finding import Found as Found
     from projbandits.finding import SideInformation as SideInformation
     from projbandits.finding import find_subspace as find_subspace

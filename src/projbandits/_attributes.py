@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._checks import Array, short
 from projbandits._columns import Columns
 from projbandits._tables import is_missing, is_table
+from projbandits._validation import Array, short
 
 MOST_LEVELS = 1000
 """A column with more categories than this is an id, or numbers that were read as text."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from projbandits._checks import Array, did_you_mean, short
 from projbandits._dates import days_of
 from projbandits._tables import as_number, is_missing, is_table
+from projbandits._validation import Array, did_you_mean, short
 
 Column = npt.NDArray[Any]
 

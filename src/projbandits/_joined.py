@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._checks import short
+from projbandits._validation import short
 
 Pulls = NDArray[np.int64]
 SAME = ("problem", "seed", "horizon", "steps", "strategies", "engines")

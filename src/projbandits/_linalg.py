@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dgeqp3, dgeqrf, dorgqr, dtrtri
 
 from projbandits._blas import while_small
-from projbandits._checks import Array
+from projbandits._validation import Array
 
 
 def pivots(X: Array) -> tuple[Array, NDArray[np.int64]]:

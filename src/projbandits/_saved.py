@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._checks import Array
 from projbandits._parquet import UNREADABLE, read_table, write_table
+from projbandits._validation import Array
 
 RESULT_FORMAT = 3
 WITHOUT_PULLS = 2

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from projbandits._blas import while_small
-from projbandits._checks import Array, positive, real_vector
+from projbandits._validation import Array, positive, real_vector
 from projbandits.ridge import Ridge
 from projbandits.subspace import Subspace
 

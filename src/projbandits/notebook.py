@@ -25,7 +25,7 @@ from projbandits._html import (
 from projbandits.subspace import feature_names
 
 if TYPE_CHECKING:
-    from projbandits.accounts.audit import Audit
+    from projbandits.audit.audit import Audit
     from projbandits.deciding import Decider
     from projbandits.results import Result
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits import _joined, _saved, statistics
-from projbandits._checks import Array, did_you_mean, one_of
 from projbandits._html import Shown
 from projbandits._joined import Pulls
+from projbandits._validation import Array, did_you_mean, one_of
 from projbandits.statistics import Estimate
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from scipy.linalg.lapack import dgeqrf, dtrtri
 
 from projbandits._blas import while_small
 from projbandits._cached import cached_property
-from projbandits._checks import Array, integer, positive, real, real_array, real_vector
 from projbandits._linalg import pivots
+from projbandits._validation import Array, integer, positive, real, real_array, real_vector
 
 CANCELLED = 0.01
 """A difference of whole numbers below this may be nothing but round-off."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from projbandits._checks import one_of, real
+from projbandits._validation import one_of, real
 
 __all__ = ["Checked", "Power"]
 

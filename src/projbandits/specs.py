@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
 from projbandits import arms, problems, strategies
-from projbandits._checks import did_you_mean, one_of, short
+from projbandits._validation import did_you_mean, one_of, short
 from projbandits.arms import DecisionSet
 from projbandits.problems import Drift, Noise, Problem
 from projbandits.strategies import Strategy

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from projbandits._checks import Array, real
+from projbandits._validation import Array, real
 
 RESAMPLES = 1000
 LEAST_TRIALS = 20

@@ -12,8 +12,8 @@ import scipy.linalg
 
 from projbandits._attributes import Attributes
 from projbandits._cached import cached_property
-from projbandits._checks import Array, did_you_mean, integer, real_array
 from projbandits._linalg import orthonormal
+from projbandits._validation import Array, did_you_mean, integer, real_array
 
 if TYPE_CHECKING:
     import pandas as pd

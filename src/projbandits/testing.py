@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.arms import Arm, Box, DecisionSet, FiniteArms
 from projbandits.problems import Problem, World
 from projbandits.strategies import Choice, Strategy

@@ -54,7 +54,7 @@ def test_a_wrong_ledger_does_not(store: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _other(seed: int) -> object:
-    from projbandits.ledger.randomness import Streams
+    from projbandits.ledger.streams import Streams
 
     return Streams(seed)
 

@@ -13,8 +13,8 @@ import pytest
 
 import projbandits as pb
 from projbandits.simulation import workers
-from projbandits.simulation.pieces import Job
-from projbandits.simulation.store import Store
+from projbandits.simulation.cache import Store
+from projbandits.simulation.pending import Job
 from tests.commands import PLAN, SMALL, call, contents, refused
 
 

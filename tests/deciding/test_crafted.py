@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import projbandits as pb
-from projbandits.accounts.footer import declared
+from projbandits.decisions.footer import declared
 from projbandits.ledger.codec import LENGTH, decode, encode
-from projbandits.ledger.happened import Decided
+from projbandits.ledger.events import Decided
 from tests.crafted import refused, sign
 from tests.crafted_parts import cases, log_cases, saved, unpacked, write
 

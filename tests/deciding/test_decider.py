@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.ledger.randomness import Streams
+from projbandits.ledger.streams import Streams
 from tests import naive
 from tests.deciders import fingerprint, some_arms
 from tests.worlds import U3

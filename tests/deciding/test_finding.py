@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits.ledger.happened import Changed
+from projbandits.ledger.events import Changed
 from tests.naive import Array
 
 COLUMNS = [*"abc"]

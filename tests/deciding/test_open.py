@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import projbandits as pb
 from projbandits.ledger.fold import advanced, snapshot
-from projbandits.ledger.sql import open_store
+from projbandits.ledger.store import open_store
 from projbandits.strategies import State
 from projbandits.strategies.items import Items, OpenItems
 from projbandits.strategies.open import OpenDecisions

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.ledger.randomness import Streams
+from projbandits.ledger.streams import Streams
 from projbandits.problems import Jump
 from projbandits.simulation.streams import stream
 from projbandits.strategies import LinearStrategy

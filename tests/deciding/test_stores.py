@@ -92,7 +92,7 @@ def test_bad_stores_and_names_are_named(store: str, monkeypatch: pytest.MonkeyPa
         with pytest.raises(TypeError, match="store must be a URL such as"):
             pb.Decider(subspace=U3, store=bad, name="films")  # type: ignore[arg-type]
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    for name in [name for name in sys.modules if name.startswith("projbandits.ledger.sql")]:
+    for name in [name for name in sys.modules if name.startswith("projbandits.ledger.store")]:
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'projbandits\[store\]'"):
         pb.Decider(subspace=U3, store="sqlite:///films.db", name="films")

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.accounts.promises import check_promises
 from projbandits.arms import DecisionSet
+from projbandits.decisions.check import check_promises
 from projbandits.ledger.protocol import Behind
-from projbandits.ledger.sql import SqlStore, open_store
+from projbandits.ledger.store import SqlStore, open_store
 from projbandits.strategies import Choice, State
 from tests import naive
 from tests.worlds import U3

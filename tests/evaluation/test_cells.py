@@ -8,10 +8,10 @@ import pytest
 
 import projbandits as pb
 from projbandits.evaluation import cells, grouping, judging
-from projbandits.evaluation import log_pieces as pieces
+from projbandits.evaluation import sources as pieces
 from projbandits.evaluation.cells import Alike, Cells
 from projbandits.evaluation.counting import FOLDS
-from projbandits.evaluation.estimates import ESTIMATE_NAMES
+from projbandits.evaluation.estimators import ESTIMATE_NAMES
 from tests import naive
 from tests.evaluation.tables import ARMS, LOGGED, OTHER, U, by_segment, log, other, table
 

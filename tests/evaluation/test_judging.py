@@ -11,10 +11,10 @@ import pytest
 from scipy.stats import chi2, norm, t
 
 import projbandits as pb
-from projbandits.evaluation import estimates
-from projbandits.evaluation import log_pieces as pieces
+from projbandits.evaluation import estimators
+from projbandits.evaluation import sources as pieces
 from projbandits.evaluation.counting import FOLDS
-from projbandits.evaluation.estimates import ESTIMATE_NAMES, ON_MODEL
+from projbandits.evaluation.estimators import ESTIMATE_NAMES, ON_MODEL
 from tests import naive
 from tests.evaluation.tables import ARMS, LOGGED, OTHER, THETA, U, by_segment, log, other, table
 
@@ -150,7 +150,7 @@ def test_intervals_that_rest_on_the_model_allow_for_effects_of_arms(
     assert fit.effects == pytest.approx(np.sqrt(tau2))
     assert fit.unseen == pytest.approx(np.sqrt(hidden))
     assert (fit.apart, fit.noise) == (pytest.approx(apart), pytest.approx(apart - tau2))
-    monkeypatch.setattr(estimates, "with_effects", lambda found, *rest: found)
+    monkeypatch.setattr(estimators, "with_effects", lambda found, *rest: found)
     short = judged.estimates()
     P = U.matrix if value == "projection" else np.eye(3)
     m, A = P @ (OTHER @ X), X[action]

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import projbandits as pb
-from projbandits.evaluation import formats, ledger_log, log_pieces
+from projbandits.evaluation import formats, ledger_log, sources
 from tests.evaluation.tables import ARMS, U, log, other, table
 
 
@@ -60,7 +60,7 @@ def test_what_is_wrong_in_a_csv_file_is_named_by_row_and_column(
     ):
         judged({7: "a,b"})
     # So late that the column was taken to hold numbers.
-    monkeypatch.setattr(log_pieces, "BLOCK_BYTES", 4096)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 4096)
     late = 305
     with pytest.raises(ValueError, match=rf"got 'good' in row {late}, column 'click', which began"):
         judged({late: word}, 4)
@@ -84,7 +84,7 @@ def test_workers_in_other_folders_find_the_file_or_say_that_they_do_not(
 def test_small_groups_of_rows_are_read_together_and_rows_keep_their_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_pieces, "ENOUGH_ROWS", 20)
+    monkeypatch.setattr(sources, "ENOUGH_ROWS", 20)
     rows = table(90)
     one = pb.replay(log(rows), other, subspace=U).estimates()
     path = tmp_path / "log.parquet"

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import projbandits as pb
-from projbandits.evaluation import estimates as formulas
-from projbandits.evaluation.estimates import ON_MODEL
+from projbandits.evaluation import estimators as formulas
+from projbandits.evaluation.estimators import ON_MODEL
 from projbandits.evaluation.offpolicy import Replay
 from projbandits.ridge import Ridge
 from tests.logs import FIXED, NOISE, THETA, U, always, estimates, logged

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits.evaluation.estimates import ESTIMATE_NAMES
+from projbandits.evaluation.estimators import ESTIMATE_NAMES
 from tests.commands import call
 
 ROWS = list(ESTIMATE_NAMES[:-1])

@@ -15,7 +15,7 @@ import projbandits as pb
 from projbandits.deciding import recorded
 from projbandits.deciding.stores import open_store
 from projbandits.decisions.readings import Reader
-from projbandits.ledger import sql
+from projbandits.ledger import store
 from projbandits.ledger.fold import advanced, snapshot
 from projbandits.ledger.protocol import Conflict, Unknown
 from tests.databases import Server
@@ -67,7 +67,7 @@ class Play:
         self.deciders = [first, *(self._opened() for _ in range(OPENINGS - 1))]
 
     def _opened(self) -> pb.Decider:
-        sql._open.clear()  # so it has connections of its own, as if it were in another process
+        store._open.clear()  # so it has connections of its own, as if it were in another process
         return pb.Decider.open(self._url, self._name)
 
     def all_of(self, steps: int) -> Outcomes:

@@ -10,7 +10,7 @@ import httpx
 
 import projbandits as pb
 from projbandits.deciding.stores import open_store
-from projbandits.ledger.happened import Decided, Told
+from projbandits.ledger.events import Decided, Told
 from tests.databases import Server
 from tests.faults.kills import place
 from tests.faults.verdicts import Outcomes, promises

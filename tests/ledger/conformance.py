@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from projbandits.ledger.happened import (
+from projbandits.ledger.events import (
     Amended,
     Changed,
     Decayed,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.ledger.catalogue import Catalogue
 
 

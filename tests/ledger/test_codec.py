@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from projbandits.ledger.codec import EVENT_KINDS, Record, checksum, claimed, decode, encode
-from projbandits.ledger.happened import (
+from projbandits.ledger.events import (
     Amended,
     Changed,
     Decayed,

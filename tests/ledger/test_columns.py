@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from projbandits.ledger import columns
-from projbandits.ledger.happened import Decided, Told
+from projbandits.ledger.events import Decided, Told
 from projbandits.ledger.packing import pack
 
 

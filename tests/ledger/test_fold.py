@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import projbandits as pb
+from projbandits.ledger.events import Amended, Changed, Decided, Learnt, Told, Withdrawn
 from projbandits.ledger.fold import Known, advanced, fold, restored, snapshot
-from projbandits.ledger.happened import Amended, Changed, Decided, Learnt, Told, Withdrawn
 from projbandits.ledger.in_memory import MemoryLedger
 from projbandits.ledger.protocol import Snapshot
 from projbandits.ridge import Ridge

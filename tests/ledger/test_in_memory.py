@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.ledger.happened import Decided, Event, Offered, Opened, Told
+from projbandits.ledger.events import Decided, Event, Offered, Opened, Told
 from projbandits.ledger.in_memory import MemoryLedger
 from projbandits.ledger.protocol import Behind, Conflict, Ledger, Unknown
 from tests.deciders import some_arms

@@ -6,11 +6,11 @@ import pytest
 
 import projbandits as pb
 from projbandits.ledger import schema
-from projbandits.ledger.happened import Offered, Told
+from projbandits.ledger.events import Offered, Told
 from projbandits.ledger.protocol import Conflict, Damaged, Entry, Held
 from projbandits.ledger.reading import Reader
-from projbandits.ledger.sql import SqlStore
 from projbandits.ledger.sql_ledger import Work
+from projbandits.ledger.store import SqlStore
 from tests.ledger.conformance import ARMS, OPENED, decided
 
 

@@ -15,9 +15,9 @@ from starlette.applications import Starlette
 
 from projbandits.ledger.connecting import Database
 from projbandits.service import tokens
-from projbandits.service.calls import Limits
-from projbandits.service.hub import Hub
-from projbandits.service.web import make_app
+from projbandits.service.app import make_app
+from projbandits.service.handlers import Limits
+from projbandits.service.registry import Hub
 
 FILMS = [
     {"label": "a", "drama": 1.0, "length": 0.5, "age": 0.1, "genre": "drama"},

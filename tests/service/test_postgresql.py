@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.service.conftest import Service, started
-from tests.service.test_calls import (
+from tests.service.test_client import (
+    decider,
+    remote,
+    test_a_decider_does_the_same_wherever_it_is,
+    test_calls_can_be_awaited,
+    test_items_are_named_or_filtered,
+)
+from tests.service.test_handlers import (
     test_a_catalogue_comes_in_any_of_four_forms_and_is_seen_by_other_processes,
     test_a_decider_is_made_once_and_the_same_again_is_harmless,
     test_a_decision_is_explained,
@@ -20,13 +27,6 @@ from tests.service.test_calls import (
     test_the_audit_says_what_the_deciders_own_does,
     test_the_log_is_the_file_that_export_writes,
     test_the_same_id_has_the_same_answer,
-)
-from tests.service.test_client import (
-    decider,
-    remote,
-    test_a_decider_does_the_same_wherever_it_is,
-    test_calls_can_be_awaited,
-    test_items_are_named_or_filtered,
 )
 from tests.service.test_server import (
     test_an_error_of_one_request_is_not_that_of_the_others_it_is_worked_on_with,

@@ -16,13 +16,13 @@ import httpx
 import pytest
 
 from projbandits.service import tokens
-from projbandits.service.bodies import Make
-from projbandits.service.calls import Limits
-from projbandits.service.hub import Hub
+from projbandits.service.app import make_app
+from projbandits.service.handlers import Limits
 from projbandits.service.item_files import read
 from projbandits.service.metrics import Metrics
+from projbandits.service.registry import Hub
+from projbandits.service.schemas import Make
 from projbandits.service.server import HEAVY_THREADS
-from projbandits.service.web import make_app
 from tests.faults import requests
 from tests.service.conftest import FILMS, MAKE, Service, bearer, locked, serving, started
 

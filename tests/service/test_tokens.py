@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from projbandits.cli.app import app
 from projbandits.ledger.failures import Unavailable
 from projbandits.service import tokens
-from projbandits.service.calls import ROUTES
+from projbandits.service.handlers import ROUTES
 from tests.service.conftest import FILMS, MAKE, Service, bearer
 
 pytestmark = pytest.mark.filterwarnings("ignore:the arms offered so far:UserWarning")

@@ -15,7 +15,7 @@ import projbandits as pb
 from projbandits.simulation import events, executors
 from projbandits.simulation.arrays import Arrays
 from projbandits.simulation.kernels import event_loop, philox
-from projbandits.simulation.request import Spec
+from projbandits.simulation.plan import Spec
 from projbandits.simulation.streams import key, stream
 from projbandits.strategies import LinearStrategy
 from tests.kernels import opened

@@ -11,9 +11,9 @@ from distributed import Client, LocalCluster
 
 import projbandits as pb
 from projbandits.simulation import executors
-from projbandits.simulation.pieces import Job
+from projbandits.simulation.pending import Job
+from projbandits.simulation.plan import Spec
 from projbandits.simulation.progress import Progress
-from projbandits.simulation.request import Spec
 from tests.worlds import SETTING_A, Recorder, run, same
 
 

@@ -14,7 +14,7 @@ import pytest
 import projbandits as pb
 from projbandits._locks import locked
 from projbandits.simulation import engines, executors, records
-from projbandits.simulation.request import Spec
+from projbandits.simulation.plan import Spec
 from tests.simulation.test_engines import Varied
 from tests.worlds import CONVEX, GREEDY, Recorder, run, same, trials_in
 

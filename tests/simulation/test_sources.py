@@ -87,7 +87,7 @@ def test_whatever_a_simulation_loads_is_among_the_sources() -> None:
     "file",
     [
         "problems/synthetic.py",
-        "problems/on_offer.py",
+        "problems/offers.py",
         "simulation/kernels/common.py",
         "simulation/kernels/philox.py",
         "strategies/effects.py",
@@ -161,7 +161,7 @@ def test_machine_code_of_other_code_is_not_used(copied: Path) -> None:
     """After an edit of a constant that a kernel takes from elsewhere."""
     compiled, reference = map(float, fresh(copied, OFFERED).split())
     assert compiled == pytest.approx(reference)
-    edit(copied, "problems/on_offer.py", "SPREAD = ", "SPREAD = 3.0 * ")
+    edit(copied, "problems/offers.py", "SPREAD = ", "SPREAD = 3.0 * ")
     edited, reference = map(float, fresh(copied, OFFERED).split())
     assert edited == pytest.approx(reference)
     assert edited != compiled

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.strategies.belief import Moments
 from projbandits.strategies.improvement import improvement
 from tests import naive

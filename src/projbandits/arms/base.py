@@ -13,8 +13,8 @@ import numpy.typing as npt
 import scipy.linalg
 
 from projbandits._cached import cached_property
-from projbandits._checks import Array, one_of
 from projbandits._linalg import distances, pivots, surely_full
+from projbandits._validation import Array, one_of
 from projbandits.subspace import Subspace
 
 IN_PLANE = 1e-6

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from projbandits._cached import cached_property
-from projbandits._checks import Array, integer, positive, real_array, real_vector
+from projbandits._validation import Array, integer, positive, real_array, real_vector
 from projbandits.arms.base import Arm, ConvexFunction, DecisionSet, independent_rows
 from projbandits.subspace import Subspace
 

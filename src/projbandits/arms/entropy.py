@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import lambertw, xlogy
 
 from projbandits._cached import cached_property
-from projbandits._checks import Array, integer, real, real_vector
+from projbandits._validation import Array, integer, real, real_vector
 from projbandits.arms.convex import ConvexSet
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from projbandits._cached import cached_property
-from projbandits._checks import Array, real_array, real_vector
+from projbandits._validation import Array, real_array, real_vector
 from projbandits.arms.base import Arm, ConvexFunction, DecisionSet, independent_rows
 
 if TYPE_CHECKING:

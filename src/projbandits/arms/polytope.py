@@ -11,8 +11,8 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from projbandits._cached import cached_property
-from projbandits._checks import Array, real_array, real_vector
 from projbandits._linalg import pivots
+from projbandits._validation import Array, real_array, real_vector
 from projbandits.arms.convex import ConvexSet
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ def theory(
     import pandas as pd
 
     from projbandits import specs
-    from projbandits._checks import LARGEST_SEED, integer, positive
+    from projbandits._validation import LARGEST_SEED, integer, positive
     from projbandits.cli.output import show
     from projbandits.simulation.streams import stream
     from projbandits.theory import constants
@@ -123,7 +123,7 @@ def list_names(
     import pandas as pd
 
     from projbandits import specs
-    from projbandits._checks import one_of
+    from projbandits._validation import one_of
     from projbandits.cli.output import show
     from projbandits.paper import FIGURES
 

@@ -14,7 +14,7 @@ from projbandits.cli.output import show
 
 if TYPE_CHECKING:
     from projbandits.ledger.connecting import Database
-    from projbandits.ledger.sql import SqlStore
+    from projbandits.ledger.store import SqlStore
 
 BROKEN = 1
 """The exit code when a promise is not kept."""
@@ -116,7 +116,7 @@ def check(name: Name, store: Url, json: Json = False) -> None:
     from rich.console import Console
     from rich.progress import Progress
 
-    from projbandits.accounts.promises import Finding, check_promises
+    from projbandits.decisions.check import Finding, check_promises
 
     found = open_store_at(store, name)
     said = found.problems()

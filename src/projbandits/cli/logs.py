@@ -136,7 +136,7 @@ def _own(path: Path) -> bool:
     from pyarrow import ArrowException
     from pyarrow import parquet as pq
 
-    from projbandits.evaluation.logged import NEEDED
+    from projbandits.evaluation.rows import NEEDED
 
     try:
         return {*NEEDED} <= {*pq.read_schema(path).names}
@@ -195,7 +195,7 @@ def _policy(text: str, known: Sequence[str]) -> Any:
     """Return a strategy, a decider or the name of a column, one of the log's."""
     import projbandits as pb
     from projbandits import specs
-    from projbandits._checks import did_you_mean
+    from projbandits._validation import did_you_mean
 
     if Path(text).is_file():
         return pb.Decider.load(text)

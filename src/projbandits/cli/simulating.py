@@ -84,7 +84,7 @@ def compare(
     is missing is run.
     """
     from projbandits import specs
-    from projbandits._checks import one_of
+    from projbandits._validation import one_of
     from projbandits.cli.output import show
     from projbandits.simulation import simulate as run
     from projbandits.simulation.workers import workers

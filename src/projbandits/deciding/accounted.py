@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projbandits._checks import Array, integer, positive
+from projbandits._validation import Array, integer, positive
 from projbandits.deciding.recorded import Recorded
 from projbandits.decisions.decision import Decision
 from projbandits.decisions.readings import Account, Reader
-from projbandits.features import Features
+from projbandits.features.features import Features
 from projbandits.ledger.fold import snapshot
 from projbandits.ledger.in_memory import MemoryLedger
 from projbandits.ledger.labels import Label, read_label
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from projbandits.accounts.audit import Audit
-    from projbandits.accounts.explaining import Explanation
+    from projbandits.audit.audit import Audit
+    from projbandits.decisions.explain import Explanation
 
 
 class Accounted(Recorded):
@@ -44,7 +44,7 @@ class Accounted(Recorded):
         arms : optional
             What was on offer, all of it, where that was not kept.
         """
-        from projbandits.accounts.explaining import explain
+        from projbandits.decisions.explain import explain
 
         if isinstance(decision, str):
             decision = self._decision(decision)
@@ -115,8 +115,8 @@ class Accounted(Recorded):
             counted apart for each of its values, such as the segment of the viewer. Numbers of many
             values are cut at their terciles.
         """
-        from projbandits.accounts.audit import audit
-        from projbandits.accounts.made import Log
+        from projbandits.audit.audit import audit
+        from projbandits.audit.sample import Log
 
         if by is not None and not isinstance(by, str):
             raise TypeError(f"by must be a column of the context or a key of meta, got {by!r}")
@@ -132,7 +132,7 @@ class Accounted(Recorded):
         """
         import pandas as pd
 
-        from projbandits.accounts.logtable import ATTRIBUTE, about, frame
+        from projbandits.decisions.log_table import ATTRIBUTE, about, frame
 
         reader = self._logged()
         pieces = [piece for piece in self.iter_log() if len(piece)]
@@ -150,13 +150,13 @@ class Accounted(Recorded):
         chunk : int
             About how many events are read at a time.
         """
-        from projbandits.accounts import logfile
-        from projbandits.accounts.logtable import frame, renamed
+        from projbandits.decisions import log_file
+        from projbandits.decisions.log_table import frame, renamed
 
         reader, known = self._logged(), self._now()
         chunk = integer("chunk", chunk, least=1)
         for source in self._files:
-            for table in logfile.tables(source, known.subspace.ambient, self._largest):
+            for table in log_file.tables(source, known.subspace.ambient, self._largest):
                 yield renamed(table, known)
         for accounts in reader.accounts(chunk=chunk):
             yield frame(accounts, known)
@@ -166,13 +166,13 @@ class Accounted(Recorded):
 
         `replay` reads it, and so does anything else that reads Parquet.
         """
-        from projbandits.accounts import logfile
+        from projbandits.decisions import log_file
 
-        return logfile.write(Path(path), *self._exported())
+        return log_file.write(Path(path), *self._exported())
 
     def _exported(self) -> tuple[Iterator[pd.DataFrame], str, Iterator[Label | None]]:
         """Return the log piece by piece, an empty one last, its description, and all labels."""
-        from projbandits.accounts.logtable import about, frame
+        from projbandits.decisions.log_table import about, frame
 
         known = self._now()
         said = about(known, self._logged().strategies())
@@ -194,8 +194,8 @@ class Accounted(Recorded):
 
         `log`, `explain` and `audit` read it there.
         """
-        from projbandits.accounts import logfile
-        from projbandits.accounts.logtable import about, frame
+        from projbandits.decisions import log_file
+        from projbandits.decisions.log_table import about, frame
 
         target = Path(path).resolve()
         with self._lock:
@@ -215,7 +215,7 @@ class Accounted(Recorded):
                 for accounts in reader.accounts()
             )
             rows = (piece for part in (pieces, [frame([], known)]) for piece in part)
-            logfile.write(target, rows, about(known, reader.strategies()), self._labels())
+            log_file.write(target, rows, about(known, reader.strategies()), self._labels())
             # What waits for its outcome stays, with what was believed when it was decided.
             mates = reader.counted_by(ledger.pending())
             others = [
@@ -233,13 +233,13 @@ class Accounted(Recorded):
 
     def _spilled(self, only: str | None = None) -> Iterator[list[Account]]:
         """Yield the decisions that were moved to files, or one of them, with their grounds."""
-        from projbandits.accounts import logfile
+        from projbandits.decisions import log_file
 
         known = self._now()
         for source in self._files:
-            for table in logfile.tables(source, known.subspace.ambient, self._largest, only):
-                with logfile.named(source):
-                    accounts = logfile.accounts(table, known)
+            for table in log_file.tables(source, known.subspace.ambient, self._largest, only):
+                with log_file.named(source):
+                    accounts = log_file.accounts(table, known)
                 yield accounts
 
     def _decision(self, id: str) -> Decision:

@@ -10,10 +10,10 @@ from projbandits._tables import aligned
 from projbandits.arms import DecisionSet
 from projbandits.deciding import reports
 from projbandits.deciding.accounted import Accounted
-from projbandits.deciding.identifiability import warn_of_what_is_left_out
+from projbandits.deciding.close_columns import warn_of_what_is_left_out
 from projbandits.deciding.units import look
 from projbandits.decisions import contexts, offers
-from projbandits.decisions.choosing import (
+from projbandits.decisions.choose import (
     NOT_KEPT,
     Asked,
     Last,
@@ -26,9 +26,9 @@ from projbandits.decisions.choosing import (
     same_terms,
 )
 from projbandits.decisions.decision import Decision
-from projbandits.decisions.identities import is_fresh, read_labels
+from projbandits.decisions.labels import is_fresh, read_labels
+from projbandits.ledger.events import Decided, Event, Offered
 from projbandits.ledger.fold import Known
-from projbandits.ledger.happened import Decided, Event, Offered
 from projbandits.ledger.labels import Label
 from projbandits.ledger.protocol import Behind, Exists, Snapshot
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from projbandits._checks import LARGEST_SEED, integer, short
+from projbandits._validation import LARGEST_SEED, integer, short
 from projbandits.deciding import reports
 from projbandits.deciding.ask import Asking
 from projbandits.deciding.finding import Finding
@@ -24,14 +24,14 @@ from projbandits.decisions.eligibility import (
     check_suits,
     check_told_apart,
 )
-from projbandits.features import Features
+from projbandits.features.features import Features
 from projbandits.ledger.describing import strategy_fields
+from projbandits.ledger.events import Learnt, Opened
 from projbandits.ledger.fold import carries, changed, opened
-from projbandits.ledger.happened import Learnt, Opened
 from projbandits.ledger.in_memory import MemoryLedger
 from projbandits.ledger.labels import Label
 from projbandits.ledger.protocol import Ledger
-from projbandits.ledger.randomness import new_session
+from projbandits.ledger.streams import new_session
 from projbandits.strategies import EIIDS, LinearStrategy
 from projbandits.subspace import Subspace
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projbandits._checks import Array, did_you_mean
+from projbandits._validation import Array, did_you_mean
 from projbandits.arms import FiniteArms
 from projbandits.deciding.accounted import Accounted
 from projbandits.decisions.contexts import named, noted

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from projbandits._checks import Array, outside
+from projbandits._validation import Array, outside
 
 FAR = 50.0
 """An outcome this many deviations from the median of the others is far from them..."""

@@ -9,20 +9,20 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.deciding import reports
+from projbandits.deciding.open_outcomes import Unheard
 from projbandits.deciding.outliers import Outliers
-from projbandits.deciding.unheard import Unheard
 from projbandits.deciding.units import Looked
-from projbandits.decisions.choosing import Recent
+from projbandits.decisions.choose import Recent
 from projbandits.decisions.decision import Decision
 from projbandits.decisions.eligibility import check_suits
-from projbandits.features import Features
+from projbandits.features.features import Features
+from projbandits.ledger.events import Amended, Event, Told
 from projbandits.ledger.fold import SECONDS, Known, advanced, snapshot
 from projbandits.ledger.forking import renewed
-from projbandits.ledger.happened import Amended, Event, Told
 from projbandits.ledger.protocol import Ledger, Snapshot
-from projbandits.ledger.randomness import Streams, new_session
+from projbandits.ledger.streams import Streams, new_session
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy
 from projbandits.strategies.items import Items

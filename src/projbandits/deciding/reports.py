@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from projbandits._checks import integer, positive, real, real_vector, short, storable
 from projbandits._tables import aligned, is_table
+from projbandits._validation import integer, positive, real, real_vector, short, storable
 from projbandits.decisions import contexts, offers
 from projbandits.decisions.decision import Decision
 from projbandits.decisions.eligibility import check_subspace, check_suits
-from projbandits.decisions.identities import is_fresh, items_of
+from projbandits.decisions.labels import is_fresh, items_of
 from projbandits.decisions.limits import LARGEST_NUMBER, check_reward
 from projbandits.ledger.describing import strategy_fields
+from projbandits.ledger.events import Amended, Changed, Decayed, Event, Learnt, Told, Withdrawn
 from projbandits.ledger.fold import DECISIONS, SECONDS, Known
-from projbandits.ledger.happened import Amended, Changed, Decayed, Event, Learnt, Told, Withdrawn
 from projbandits.ledger.protocol import EXPIRED
-from projbandits.ledger.randomness import new_id
+from projbandits.ledger.streams import new_id
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
 

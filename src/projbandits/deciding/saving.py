@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from projbandits._files import whole as whole_file
 from projbandits._version import __version__
-from projbandits.deciding import restoring
+from projbandits.deciding import restore
 from projbandits.decisions.eligibility import check_all_suit, check_suits
 from projbandits.ledger import dump
 from projbandits.ledger.codec import LENGTH
 from projbandits.ledger.describing import strategy_fields, strategy_of
 from projbandits.ledger.fold import snapshot
-from projbandits.ledger.randomness import new_session
+from projbandits.ledger.streams import new_session
 from projbandits.strategies import LinearStrategy
 
 if TYPE_CHECKING:
@@ -81,18 +81,18 @@ def load(
     """Return the decider in a file."""
     body = _body(path)
     with named(path):
-        fields, parts = restoring.opened(body)
+        fields, parts = restore.opened(body)
     given = _strategies(path, fields, check_all_suit(strategy))
     decider = cls.__new__(cls)
     with named(path):
-        made = restoring.ledger(fields, parts, given, largest)
+        made = restore.ledger(fields, parts, given, largest)
         session = fields["session"] if resume else new_session()
         decider._start(made, None, given, session)
         if resume:
             decider._draws = fields["draws"]
         decider._span_checked = fields["span_checked"]
         decider._files, decider._largest = [*fields["log_files"]], largest
-        restoring.check_known(decider._known, fields)
+        restore.check_known(decider._known, fields)
     return decider
 
 

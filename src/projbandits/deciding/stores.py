@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from projbandits._checks import short, storable
-from projbandits.ledger.happened import Opened
+from projbandits._validation import short, storable
+from projbandits.ledger.events import Opened
 from projbandits.ledger.protocol import Conflict, Ledger
 
 if TYPE_CHECKING:
-    from projbandits.ledger.sql import SqlStore
+    from projbandits.ledger.store import SqlStore
 
 LONGEST_NAME = 200
 """How many characters the name of a decider may have; an index holds no text of any length."""

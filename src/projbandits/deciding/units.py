@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from projbandits._checks import Array, outside
+from projbandits._validation import Array, outside
 from projbandits.arms import FiniteArms
-from projbandits.deciding.identifiability import warn_of_close_columns
+from projbandits.deciding.close_columns import warn_of_close_columns
 from projbandits.subspace import Subspace
 
 SMALL_RATIO = 0.05

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from projbandits._checks import Array, short
 from projbandits._columns import Columns
-from projbandits._encodings import Embedding
 from projbandits._tables import aligned, is_missing
-from projbandits.features import Features
+from projbandits._validation import Array, short
+from projbandits.features.encodings import Embedding
+from projbandits.features.features import Features
 
 
 def vector_columns(features: Features | None) -> set[str]:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.arms import DecisionSet, FiniteArms
-from projbandits.ledger.happened import Decided
+from projbandits.ledger.events import Decided
 from projbandits.ledger.labels import Label, read_label
 from projbandits.ledger.protocol import Held
 from projbandits.strategies import LinearStrategy, State

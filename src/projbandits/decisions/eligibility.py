@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from projbandits.decisions.limits import LARGEST_NUMBER
-from projbandits.features import Features
+from projbandits.features.features import Features
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 
 LARGEST_NUMBER = 1e50
 """The largest reward, and the largest parameter of a strategy."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.arms import FiniteArms
-from projbandits.strategies.rule import overridden
+from projbandits.strategies.compiled import overridden
 
 CHOICE_DRAWS = 2000
 

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits.arms import DecisionSet
-from projbandits.decisions.choosing import Mate, chosen, state_at
+from projbandits.decisions.choose import Mate, chosen, state_at
 from projbandits.decisions.decision import Decision, Grounds
 from projbandits.decisions.offers import Offer
 from projbandits.ledger.describing import set_of, strategy_of
+from projbandits.ledger.events import Changed, Decided, Opened
 from projbandits.ledger.fold import Known, advanced, mates_in
 from projbandits.ledger.fold import Mate as FoldMate
-from projbandits.ledger.happened import Changed, Decided, Opened
 from projbandits.ledger.protocol import EVENTS_AT_ONCE, Held, Ledger
-from projbandits.ledger.randomness import Streams
+from projbandits.ledger.streams import Streams
 from projbandits.strategies import Choice, LinearStrategy
 
 CACHED = 2_000_000

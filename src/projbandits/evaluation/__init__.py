@@ -2,6 +2,6 @@
 
 from projbandits.evaluation.log import Log
 from projbandits.evaluation.offpolicy import Replay
-from projbandits.evaluation.replaying import replay
+from projbandits.evaluation.replay import replay
 
 __all__ = ["Log", "Replay", "replay"]

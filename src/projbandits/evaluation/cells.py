@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.evaluation.counting import FOLDS, Counted, by_number, coded, folds, scratch
-from projbandits.evaluation.log_schema import Chunk, Ints
+from projbandits.evaluation.schema import Chunk, Ints
 
 FEW_CELLS = 2**16
 """Room for this many is always made."""

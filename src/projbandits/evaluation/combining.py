@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import fdtri, stdtrit
 
 from projbandits import statistics
-from projbandits._checks import Array
-from projbandits.evaluation import estimates as names
-from projbandits.evaluation.estimates import Found, effective
-from projbandits.evaluation.lackoffit import LackOfFit
+from projbandits._validation import Array
+from projbandits.evaluation import estimators as names
+from projbandits.evaluation.estimators import Found, effective
+from projbandits.evaluation.lack_of_fit import LackOfFit
 from projbandits.evaluation.moments import MOMENT_PARTS, MOMENT_SIDES, OUT_OF_REACH, Moments
 
 if TYPE_CHECKING:

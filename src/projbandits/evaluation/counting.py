@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._checks import Array
-from projbandits.evaluation.log_schema import Chunk, Ints
+from projbandits._validation import Array
+from projbandits.evaluation.schema import Chunk, Ints
 
 FOLDS = 5
 """A row is judged by a model of the other folds; row t is in fold t modulo this."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projbandits._checks import Array, short
+from projbandits._validation import Array, short
 from projbandits.evaluation.ledger_log import ChunkPiece
-from projbandits.evaluation.log_schema import Chunk
+from projbandits.evaluation.schema import Chunk
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from projbandits.accounts.logtable import about
 from projbandits.arms import FiniteArms
 from projbandits.deciding.accounted import Accounted
+from projbandits.decisions.log_table import about
 from projbandits.decisions.probabilities import probabilities
 from projbandits.decisions.readings import Account, Reader
-from projbandits.evaluation.logged import Logged, Offered, lacking, no_outcomes, open_log, subspaces
+from projbandits.evaluation.rows import Logged, Offered, lacking, no_outcomes, open_log, subspaces
 from projbandits.strategies.open import Learnt
 from projbandits.subspace import Subspace
 

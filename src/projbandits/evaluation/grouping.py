@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.evaluation.cells import Alike, Cells
 from projbandits.evaluation.counting import FOLDS, Counted, by_number, coded, folds
-from projbandits.evaluation.fitting import factor_of_means, fold, merged
-from projbandits.evaluation.log_schema import SUM, Chunk
+from projbandits.evaluation.fit import factor_of_means, fold, merged
+from projbandits.evaluation.schema import SUM, Chunk
 
 MOST_PARTS = 16
 """How many chunks of cells are kept before they are put together."""

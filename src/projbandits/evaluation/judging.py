@@ -17,23 +17,17 @@ import numpy as np
 
 from projbandits._blas import single_threaded_blas
 from projbandits._cached import cached_property
-from projbandits._checks import Array, positive
+from projbandits._validation import Array, positive
 from projbandits.evaluation.cells import Cells
 from projbandits.evaluation.combining import found
-from projbandits.evaluation.estimates import Bounds, bounded, check_bounds, table, words
+from projbandits.evaluation.estimators import Bounds, bounded, check_bounds, table, words
 from projbandits.evaluation.grouping import Look, cross_fitted, fixed, look
-from projbandits.evaluation.lackoffit import (
-    NO_REPEATS,
-    LackOfFit,
-    pure_error,
-    repeated,
-    unknown,
-)
+from projbandits.evaluation.lack_of_fit import NO_REPEATS, LackOfFit, pure_error, repeated, unknown
 from projbandits.evaluation.levels import OfFeatures, wanted_with_level
 from projbandits.evaluation.log import Log
-from projbandits.evaluation.log_schema import Schema, chunks_of
 from projbandits.evaluation.moments import MOMENT_PARTS, MOMENT_ROOM, Moments, Setting, moments
 from projbandits.evaluation.policies import Chances, Policy, as_policy
+from projbandits.evaluation.schema import Schema, chunks_of
 from projbandits.evaluation.spreading import Progress, spread
 from projbandits.subspace import Subspace
 

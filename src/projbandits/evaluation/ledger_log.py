@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.arms import FiniteArms
 from projbandits.deciding.accounted import Accounted
 from projbandits.decisions.probabilities import probabilities
 from projbandits.decisions.readings import Reader
-from projbandits.evaluation.log_schema import SUM, Chunk, Ints
-from projbandits.evaluation.logged import lacking, no_outcomes
+from projbandits.evaluation.rows import lacking, no_outcomes
+from projbandits.evaluation.schema import SUM, Chunk, Ints
 from projbandits.ledger.protocol import Held, Ledger
 
 LEDGER_ROWS = 8192

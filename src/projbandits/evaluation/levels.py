@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from projbandits._checks import Array
-from projbandits.evaluation.log_schema import Chunk
+from projbandits._validation import Array
 from projbandits.evaluation.policies import Chances, Policy
+from projbandits.evaluation.schema import Chunk
 from projbandits.subspace import Subspace
 
 

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from projbandits._cached import cached_property
-from projbandits._checks import Array, positive
+from projbandits._validation import Array, positive
 from projbandits.deciding.accounted import Accounted
 from projbandits.decisions.offers import match
-from projbandits.evaluation.fitting import Fit, fit
+from projbandits.evaluation.fit import Fit, fit
 from projbandits.evaluation.formats import VowpalRows, open_bandit
 from projbandits.evaluation.ledger_log import LedgerRows, ledger_rows
 from projbandits.evaluation.levels import LevelRows, with_ones
-from projbandits.evaluation.log_pieces import source
-from projbandits.evaluation.log_schema import Catalogue, Chunk, Schema, chunks_of
+from projbandits.evaluation.schema import Catalogue, Chunk, Schema, chunks_of
+from projbandits.evaluation.sources import source
 from projbandits.evaluation.spreading import Progress
 from projbandits.ridge import Ridge
 from projbandits.subspace import Subspace

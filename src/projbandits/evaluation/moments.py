@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.evaluation.cells import Cells
-from projbandits.evaluation.estimates import turned
-from projbandits.evaluation.log_schema import SUM, Chunk
+from projbandits.evaluation.estimators import turned
 from projbandits.evaluation.policies import Chances
+from projbandits.evaluation.schema import SUM, Chunk
 
 MOMENT_PARTS = ("linear", "linear_doubly", "plain", "weight", "clipped", "doubly")
 OUT_OF_REACH = 1e-6

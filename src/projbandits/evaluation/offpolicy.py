@@ -30,10 +30,10 @@ from scipy.special import fdtri, stdtrit
 from projbandits import statistics
 from projbandits._blas import single_threaded_blas
 from projbandits._cached import cached_property
-from projbandits._checks import Array
-from projbandits.evaluation import estimates as names
-from projbandits.evaluation.estimates import Found, effective, table, words
-from projbandits.evaluation.lackoffit import NO_REPEATS, LackOfFit, repeated, unknown
+from projbandits._validation import Array
+from projbandits.evaluation import estimators as names
+from projbandits.evaluation.estimators import Found, effective, table, words
+from projbandits.evaluation.lack_of_fit import NO_REPEATS, LackOfFit, repeated, unknown
 from projbandits.evaluation.moments import OUT_OF_REACH
 from projbandits.subspace import Subspace
 

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from projbandits._checks import Array, short
+from projbandits._validation import Array, short
 from projbandits.arms import Arm
 from projbandits.deciding.accounted import Accounted
 from projbandits.decisions.eligibility import check_suits
 from projbandits.decisions.offers import Offer, match
 from projbandits.decisions.probabilities import probabilities
-from projbandits.evaluation.log_schema import SUM, Chunk
+from projbandits.evaluation.schema import SUM, Chunk
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace

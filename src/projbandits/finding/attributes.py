@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from projbandits._attributes import Attributes
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.finding.chance import CHANCES, Tested, orthonormalised
 from projbandits.finding.inputs import Names, length, matrices, names_of
 from projbandits.finding.sums import Folded, Sample, joined

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 
 CHANCES = 199
 """How often chance is tried."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from projbandits._blas import single_threaded_blas
-from projbandits._checks import LARGEST_SEED, Array, integer
 from projbandits._tables import is_table
+from projbandits._validation import LARGEST_SEED, Array, integer
 from projbandits.finding.attributes import Labelled
-from projbandits.finding.found import ANGLE_LEVEL, Found
+from projbandits.finding.estimate import ANGLE_LEVEL, Found
 from projbandits.finding.groups import Panel
 from projbandits.finding.pairs import Twins
 from projbandits.finding.sums import degrees

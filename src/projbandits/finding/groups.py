@@ -9,7 +9,7 @@ import numpy as np
 
 from projbandits._attributes import Attributes
 from projbandits._cached import cached_property
-from projbandits._checks import Array, real_vector
+from projbandits._validation import Array, real_vector
 from projbandits.finding.chance import Tested
 from projbandits.finding.inputs import Names, length, matrices, names_of
 from projbandits.finding.mixed import GroupSums, Mixed, drawn, fitted, loosened

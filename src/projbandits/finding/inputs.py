@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from projbandits._checks import Array, did_you_mean, real_array, short
 from projbandits._tables import is_table
+from projbandits._validation import Array, did_you_mean, real_array, short
 from projbandits.finding.sums import pieces
 
 Names = tuple[str, ...] | None

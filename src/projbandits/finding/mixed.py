@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 
 CONVERGED = 1e-6
 """EM ends when an iteration raises the log-likelihood by less than this share of it."""

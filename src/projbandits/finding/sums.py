@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 
 MOST_FOLDS, LEAST_FOLDS = 50, 10
 """How many folds there are, and how many at least where each takes much room."""

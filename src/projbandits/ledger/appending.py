@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.ledger import columns
 from projbandits.ledger.codec import EVENT_KINDS
 from projbandits.ledger.connecting import damaged
-from projbandits.ledger.happened import OUTCOMES, Decided, Described, Event, Learnt, Offered
+from projbandits.ledger.events import OUTCOMES, Decided, Described, Event, Learnt, Offered
 from projbandits.ledger.protocol import Behind, Entry, Exists, Held, admits, same_history, settled
 from projbandits.ledger.reading import Reader
 from projbandits.ledger.schema import MOST_EVENTS, ledgers, place
 from projbandits.ledger.schema import events as table
-from projbandits.ledger.statements import Fetch, Insert, Statement
+from projbandits.ledger.sql import Fetch, Insert, Statement
 
 ABOUT_DECISIONS = (Decided, *OUTCOMES)
 KEYED = (Learnt, Described)

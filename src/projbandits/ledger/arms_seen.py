@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.ledger.catalogue import Catalogue
-from projbandits.ledger.happened import Offered
+from projbandits.ledger.events import Offered
 from projbandits.ledger.protocol import Entry
 from projbandits.ledger.reading import Reader
 

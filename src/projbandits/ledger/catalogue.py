@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._checks import Array
-from projbandits.ledger.happened import Offered, Rows
+from projbandits._validation import Array
+from projbandits.ledger.events import Offered, Rows
 
 FIRST_ROWS = 64
 """How many rows a new catalogue has room for."""

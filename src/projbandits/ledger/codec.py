@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from projbandits.ledger.happened import (
+from projbandits.ledger.events import (
     Amended,
     Changed,
     Decayed,
@@ -82,7 +82,7 @@ def encode(event: Event) -> Record:
     Examples
     --------
     >>> from projbandits.ledger.codec import decode, encode
-    >>> from projbandits.ledger.happened import Told
+    >>> from projbandits.ledger.events import Told
     >>> decode(encode(Told("a", 1.5, 2.0)))
     Told(id='a', time=1.5, reward=2.0, why=None)
     """

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from projbandits._checks import Array, storable
+from projbandits._validation import Array, storable
 from projbandits.ledger import codec
-from projbandits.ledger.happened import (
+from projbandits.ledger.events import (
     OUTCOMES,
     Amended,
     Decided,

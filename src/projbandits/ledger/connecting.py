@@ -15,10 +15,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 
 from projbandits.ledger.failures import Unavailable
+from projbandits.ledger.fork_gate import Gate
 from projbandits.ledger.forking import renewed
-from projbandits.ledger.gate import Gate
 from projbandits.ledger.protocol import Damaged
-from projbandits.ledger.statements import command, unread
+from projbandits.ledger.sql import command, unread
 from projbandits.ledger.write_ahead import log_damage
 
 Answer = TypeVar("Answer")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from projbandits.ledger.codec import Record, encode
-from projbandits.ledger.happened import Described, Event, Learnt, Offered, Told, Withdrawn
+from projbandits.ledger.events import Described, Event, Learnt, Offered, Told, Withdrawn
 from projbandits.ledger.in_memory import MemoryLedger
 from projbandits.ledger.protocol import Ledger
 

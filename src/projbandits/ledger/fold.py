@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from projbandits._blas import single_threaded_blas, while_small
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.arms import Arm, FiniteArms
-from projbandits.features import Features
+from projbandits.features.features import Features
 from projbandits.ledger.codec import LENGTH
 from projbandits.ledger.describing import strategy_fields, strategy_of
-from projbandits.ledger.happened import (
+from projbandits.ledger.events import (
     Amended,
     Changed,
     Decayed,

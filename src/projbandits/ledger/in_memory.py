@@ -14,8 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from projbandits.ledger.catalogue import Catalogue
 from projbandits.ledger.codec import EVENT_KINDS, Record, decode, encode
-from projbandits.ledger.forking import renewed
-from projbandits.ledger.happened import (
+from projbandits.ledger.events import (
     OUTCOMES,
     Decided,
     Described,
@@ -25,6 +24,7 @@ from projbandits.ledger.happened import (
     Opened,
     Outcome,
 )
+from projbandits.ledger.forking import renewed
 from projbandits.ledger.index import GONE, Index
 from projbandits.ledger.protocol import (
     EVENTS_AT_ONCE,

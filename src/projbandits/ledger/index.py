@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.ledger.catalogue import Catalogue
-from projbandits.ledger.happened import (
+from projbandits.ledger.events import (
     OUTCOMES,
     Decided,
     Described,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from projbandits.ledger.happened import Rows
+from projbandits.ledger.events import Rows
 
 Numbers = npt.NDArray[np.int64]
 

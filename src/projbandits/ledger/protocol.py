@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.ledger.catalogue import Catalogue
-from projbandits.ledger.happened import (
+from projbandits.ledger.events import (
     OUTCOMES,
     Amended,
     Decided,

@@ -11,15 +11,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.ledger import columns
 from projbandits.ledger.columns import AMENDED, CONTENT, DECIDED, TOLD
 from projbandits.ledger.connecting import damaged
-from projbandits.ledger.happened import Decided, Event, Offered, Outcome, Rows
+from projbandits.ledger.events import Decided, Event, Offered, Outcome, Rows
 from projbandits.ledger.packing import unpack_at, unpack_many
 from projbandits.ledger.protocol import Entry, Held, settled
 from projbandits.ledger.schema import MOST_EVENTS, events, hashed, is_offered, ledgers, place
-from projbandits.ledger.statements import Among, Fetch, Statement
+from projbandits.ledger.sql import Among, Fetch, Statement
 
 Arms = Callable[[int], Array]
 """Returns the features of a row of the catalogue."""

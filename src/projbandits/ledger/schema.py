@@ -14,8 +14,8 @@ import sqlalchemy as sa
 
 from projbandits.ledger.codec import EVENT_KINDS
 from projbandits.ledger.connecting import Database
+from projbandits.ledger.events import Offered
 from projbandits.ledger.failures import WrongVersion
-from projbandits.ledger.happened import Offered
 
 MOST_EVENTS = 2**40
 """How many events a ledger may have."""

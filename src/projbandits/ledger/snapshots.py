@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from projbandits.ledger.protocol import Snapshot
 from projbandits.ledger.schema import snapshots
-from projbandits.ledger.statements import Insert, Statement
+from projbandits.ledger.sql import Insert, Statement
 
 NEWEST = 4
 """How many of the newest snapshots are kept; of the older ones, one for each doubling of age."""

@@ -1,244 +1,236 @@
-"""Ledgers in SQLite and PostgreSQL: one file for a machine, one server for many."""
+"""Statements that are compiled once and then given to the driver as they are.
+
+SQLAlchemy writes them for each database. What it does for every execution (result objects, caches,
+events) would take longer than the databases do, twenty times in every ask and tell.
+"""
 
 from __future__ import annotations
 
-import math
-import sqlite3
-import time
-import weakref
-from collections.abc import Sequence
+import importlib
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import compress
 from typing import Any
 
 import sqlalchemy as sa
 
-from projbandits.ledger import appending, columns, schema
-from projbandits.ledger.appending import Head, Preparation, Written
-from projbandits.ledger.committing import Committer
-from projbandits.ledger.connecting import Database, damaged
-from projbandits.ledger.happened import OUTCOMES, Decided, Described, Learnt, Opened
-from projbandits.ledger.protocol import Conflict, Unknown
-from projbandits.ledger.reading import Reader
-from projbandits.ledger.snapshots import write_snapshot
-from projbandits.ledger.sql_ledger import SqlLedger, Work, decided, no_arms
+SIZES = (1, 4, 16, 64, 256, 1024)
+"""For how many values at once a statement that looks for several is compiled."""
 
-PAUSES = 10
-"""How often a transaction waits for more work while it keeps coming.
+ROWS = (64, 16, 4, 2, 1)
+"""How many rows one statement adds on a server."""
 
-The threads that bring it then run undisturbed, and share far fewer transactions.
-"""
-
-GLANCE = 0.3
-"""For how many seconds a file is looked through when it is opened; a larger one in part."""
-
-_open: weakref.WeakValueDictionary[tuple[str, object], SqlStore] = weakref.WeakValueDictionary()
-"""The stores of this process: deciders on the same database share connections and flushes."""
+Fetch = Callable[[], list[Any]]
+"""Returns the rows of a statement that was sent; only then its answer is waited for."""
 
 
-def open_store(url: str, make: bool = True) -> SqlStore:
-    """Return the store at a URL; all of this process on one database share it."""
-    made = SqlStore(url, make)
-    file = made.database.file() if made.database.sqlite else None
-    return _open.setdefault((url, file), made)
-
-
-class SqlStore:
-    """Ledgers in a database.
+class Statement:
+    """A statement of SQLAlchemy that is executed by the driver itself.
 
     Parameters
     ----------
-    url : str
-        As in `sqlite:///films.db` or `postgresql://user@host/name`.
-    make : bool
-        Whether to make the tables if there are none; otherwise that is an error.
+    core : select, insert, update or delete
+        The statement; its parameters are named, and none is a list.
 
     Examples
     --------
-    >>> import tempfile
-    >>> from projbandits.ledger.sql import SqlStore
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = SqlStore(f"sqlite:///{folder}/films.db")
-    ...     print(store.names())
-    ...     store.close()
-    []
+    >>> import sqlalchemy as sa
+    >>> from projbandits.ledger.sql import Statement
+    >>> add = Statement(sa.select((sa.bindparam("a", type_=sa.Integer) + 1).label("more")))
+    >>> engine = sa.create_engine("sqlite://")
+    >>> with engine.connect() as connection:
+    ...     add.rows(connection, {"a": 4})
+    [Row(more=5)]
+    >>> engine.dispose()
     """
 
-    def __init__(self, url: str, make: bool = True) -> None:
-        self.database = Database(url)
-        if not make and not schema.is_there(self.database):
-            raise Unknown(
-                f"{self.database.shown} holds no deciders: see that this is the right place; "
-                "pb.Decider(..., store=..., name=...) makes one"
-            )
-        schema.prepare(self.database)
-        self._glance()
-        self._committer: Committer[Work, Any] = Committer(self._commit, PAUSES)
-        self.flushes = 0  # transactions of this process
+    def __init__(self, core: Any) -> None:
+        self.core = core
+        self._made: dict[str, tuple[str, Any, dict[str, Any], Any]] = {}
 
-    def names(self) -> list[str]:
-        """Return the names of the ledgers, sorted."""
-        return self.database.insist(self._names)
+    def rows(self, connection: sa.Connection, values: Mapping[str, Any]) -> list[Any]:
+        """Execute it and return all rows, as tuples with names."""
+        return self.sent(connection, values)()
 
-    def _names(self) -> list[str]:
-        with self.database.reading() as connection:
-            return sorted(connection.execute(sa.select(schema.ledgers.c.name)).scalars())
+    def sent(self, connection: sa.Connection, values: Mapping[str, Any]) -> Fetch:
+        """Execute it and return what fetches its rows; several go to a server in one trip."""
+        text, names, constants, make = self._for(connection)
+        cursor = _cursor(connection)
+        cursor.execute(text, [values[n] if n in values else constants[n] for n in names])
 
-    def create(self, name: str, opened: Opened) -> SqlLedger:
-        """Make a new ledger; raise Conflict if there is one of this name."""
-        with self.database.writing() as connection:
-            schema.lock(connection)
-            if self._number(connection, name) is not None:
-                raise Conflict(
-                    f"{self.database.shown} has a ledger named {name!r} already: open it"
-                )
-            made = {"name": name, "last": 1, "digest": 0, "rows": 0}
-            connection.execute(schema.ledgers.insert().values(made))
-            number = int(self._number(connection, name) or 0)
-            row = columns.encode(opened, schema.place(number, 1))
-            digest = columns.sealed(row, 0)
-            appending.INSERT.run(connection, [row])
-            appending.move(connection, number, Head(1, digest, 0))
-        return self.open(name)
-
-    def open(self, name: str) -> SqlLedger:
-        """Return a ledger that is there; raise KeyError, with the names that are, if it is not."""
-        return self.database.insist(lambda: self._open(name))
-
-    def _open(self, name: str) -> SqlLedger:
-        with self.database.reading() as connection:
-            number = self._number(connection, name)
-            if number is not None:
-                reader = Reader(connection, number, no_arms, self.database.shown)
-                (first,) = reader.entries(1, 1)
-        if number is None:  # a second look within the first would keep a fork waiting
-            shown = self.database.shown
-            raise Unknown(f"name must be one of {self.names()} in {shown}, got {name!r}")
-        if not isinstance(first.event, Opened):
-            raise damaged(self.database.shown, f"ledger {name!r} does not begin with its opening")
-        d = len(first.event.subspace)
-        return SqlLedger(
-            self.database, self._committer.submit, self.close, name=name, number=number, d=d
-        )
-
-    def record(self, works: Sequence[Work]) -> Sequence[Any]:
-        """Have the work of several callers done in one transaction; return outcomes and errors."""
-        return self._committer.submit_all(works)
-
-    def problems(self, seconds: float = math.inf) -> list[str]:
-        """Return what the database itself finds wrong with its file; a server sees to that.
-
-        Parameters
-        ----------
-        seconds : float
-            When to stop looking. A damaged index finds too little, which no checksum notices.
-        """
-        if not self.database.sqlite:
-            return []
-        until = time.monotonic() + seconds
-        with self.database.reading() as connection:
-            driver: Any = connection.connection.dbapi_connection
-            driver.set_progress_handler(lambda: time.monotonic() > until, 10_000)
+        def fetch() -> list[Any]:
             try:
-                said = connection.exec_driver_sql("PRAGMA integrity_check(10)").scalars().all()
-            except sa.exc.OperationalError as error:
-                if getattr(error.orig, "sqlite_errorcode", 0) != sqlite3.SQLITE_INTERRUPT:
-                    raise
-                said = ["ok"]
+                return [*map(make, cursor.fetchall())]
             finally:
-                driver.set_progress_handler(None, 0)
-        return [] if said == ["ok"] else list(said)
+                cursor.close()
 
-    def _glance(self) -> None:
-        said = self.problems(GLANCE)
-        if said:
-            raise damaged(self.database.shown, said[0])
+        return fetch
 
-    def close(self) -> None:
-        """Finish what was begun, and close all connections; another call opens new ones."""
-        self._committer.close()
-        self.database.close()
+    def run(self, connection: sa.Connection, many: Sequence[Mapping[str, Any]]) -> None:
+        """Execute it for each of several sets of values."""
+        text, names, constants, _ = self._for(connection)
+        cursor = _cursor(connection)
+        try:
+            for values in many:
+                cursor.execute(text, [values[n] if n in values else constants[n] for n in names])
+        finally:
+            cursor.close()
 
-    @staticmethod
-    def _number(connection: sa.Connection, name: str) -> int | None:
-        chosen = sa.select(schema.ledgers.c.number).where(schema.ledgers.c.name == name)
-        return connection.execute(chosen).scalar()
-
-    def _commit(self, works: Sequence[Work]) -> list[Any]:
-        """Commit in one transaction; if the connection is lost, find out whether it was."""
-        going = decided(works)
-        outcomes: dict[int, list[int | Exception]] = {}
-        if going:
-            before: dict[int, Written] = {}
-            packed = columns.offers_packed(event for work in going for event in work.events)
-            done = self.database.insist(lambda: self._try(going, packed, before))
-            self.flushes += 1
-            for work in going:
-                number = work.ledger.number
-                if number not in outcomes:
-                    work.ledger.added(done[number])
-                    outcomes[number] = done[number].outcomes[::-1]
-        return [work.failed or _answered(work, outcomes) for work in works]
-
-    def _try(
-        self, works: Sequence[Work], packed: dict[int, bytes], before: dict[int, Written]
-    ) -> dict[int, Written]:
-        """Run the transaction; `before` is what the last attempt wrote, and gets what this does."""
-        # Of several openings of one ledger the first, the one that `_commit` tells of it.
-        ledgers = {work.ledger.number: work.ledger for work in reversed(works)}
-        with self.database.appending() as connection:
-            turns = [_Turn(connection, ledgers[n], works) for n in sorted(ledgers)]
-            heads = {turn.number: turn.head() for turn in turns}
-            if any(appending.is_there(connection, n, before[n]) for n in before):
-                return before
-            written = {turn.number: turn.prepared(heads[turn.number], packed) for turn in turns}
-            before.clear()
-            before.update(written)
-            for number in heads:
-                appending.write(connection, number, written[number])
-        return written
+    def _for(self, connection: sa.Connection) -> tuple[str, Any, dict[str, Any], Any]:
+        found = self._made.get(connection.dialect.name)
+        if found is None:
+            compiled = self.core.compile(dialect=_dialect(connection))
+            columns = getattr(self.core, "selected_columns", ())
+            row: Any = namedtuple("Row", [column.key for column in columns])  # type: ignore[misc]
+            names = compiled.positiontup or ()
+            found = str(compiled), names, dict(compiled.params), row._make
+            self._made[connection.dialect.name] = found
+        return found
 
 
-class _Turn:
-    """What a transaction does in one ledger, which nobody else changes meanwhile."""
+class Among:
+    """A select of the rows where a column has one of several values.
 
-    def __init__(self, connection: sa.Connection, ledger: SqlLedger, works: Sequence[Work]) -> None:
-        self.number, self._ledger = ledger.number, ledger
-        self._works = [work for work in works if work.ledger.number == ledger.number]
-        ids, self._keys = set[str](), set[str]()
-        for work in self._works:
-            for event in work.events:
-                if isinstance(event, OUTCOMES) or (isinstance(event, Decided) and not work.fresh):
-                    ids.add(event.id)
-                elif isinstance(event, Learnt | Described):
-                    self._keys.add(event.key)
-        self._sure, self._decided = ledger.kept(ids)
-        self._ids = ids
-        self._reader = ledger.reader(connection)
-        unsure = [*self._sure.values(), *self._decided]
-        self._locked = appending.Locked(self._reader, ledger.shared, unsure)
+    It is compiled for a few numbers of values; of fewer, the last is repeated.
 
-    def head(self) -> Head:
-        """Return where the ledger stands."""
-        return self._locked.head()
+    Parameters
+    ----------
+    core : select
+        The statement without that condition.
+    column : column
+        Whose values they are.
 
-    def prepared(self, head: Head, packed: dict[int, bytes]) -> Written:
-        """Return what is to be written."""
-        ledger, reader = self._ledger, self._reader
-        ledger.shared = head != ledger.left
-        if ledger.shared:
-            held = self._locked.became(head)
-        else:
-            held = self._sure | (reader.became(self._decided) if self._decided else {})
-        unknown = self._ids - held.keys()
-        if unknown:
-            held |= reader.held(unknown)
-        for work in self._works:
-            if work.snapshot is not None:
-                write_snapshot(reader.connection, self.number, work.snapshot)
-        preparation = Preparation(reader, head, held, self._keys, packed)
-        return preparation.written([work.events for work in self._works])
+    Examples
+    --------
+    >>> import sqlalchemy as sa
+    >>> from projbandits.ledger.sql import Among
+    >>> films = sa.Table("films", sa.MetaData(), sa.Column("n", sa.Integer))
+    >>> engine = sa.create_engine("sqlite://")
+    >>> with engine.connect() as connection:
+    ...     films.create(connection)
+    ...     _ = connection.execute(films.insert(), [{"n": 1}, {"n": 2}, {"n": 3}])
+    ...     Among(sa.select(films.c.n), films.c.n).sent(connection, [3, 1])()
+    [Row(n=1), Row(n=3)]
+    >>> engine.dispose()
+    """
+
+    def __init__(self, core: Any, column: Any) -> None:
+        self._core, self._column = core, column
+        self._sized: dict[int, Statement] = {}
+
+    def sent(self, connection: sa.Connection, values: Sequence[int]) -> Fetch:
+        """Execute it and return what fetches its rows."""
+        most = SIZES[-1]
+        parts = [values[start : start + most] for start in range(0, len(values), most)]
+        fetches = [self._sent(connection, part) for part in parts]
+        return lambda: [row for fetch in fetches for row in fetch()]
+
+    def _sent(self, connection: sa.Connection, values: Sequence[int]) -> Fetch:
+        size = next(size for size in SIZES if size >= len(values))
+        if size not in self._sized:
+            names = [sa.bindparam(f"value{i}", type_=self._column.type) for i in range(size)]
+            self._sized[size] = Statement(self._core.where(self._column.in_(names)))
+        padded = [*values, *[values[-1]] * (size - len(values))]
+        return self._sized[size].sent(connection, {f"value{i}": v for i, v in enumerate(padded)})
 
 
-def _answered(work: Work, outcomes: dict[int, list[int | Exception]]) -> Any:
-    """Return what a caller gets: the next outcome of its ledger, or what was decided."""
-    outcome = outcomes[work.ledger.number].pop()
-    return outcome if isinstance(outcome, Exception) or work.answer is None else work.answer
+class Insert:
+    """Adds rows to a table; what is None in them is left out.
+
+    A server gets several rows in one statement. SQLite is in the same process, and has no use for
+    that.
+
+    Parameters
+    ----------
+    table : Table
+        Where they go.
+    """
+
+    def __init__(self, table: sa.Table) -> None:
+        self._table = table
+        self._names = [column.name for column in table.columns]
+        self._made: dict[tuple[str, tuple[bool, ...], int], str] = {}
+
+    def run(self, connection: sa.Connection, rows: Sequence[Sequence[Any]]) -> None:
+        """Add rows, each with a value for every column, in the order of the table."""
+        alike: dict[tuple[bool, ...], list[list[Any]]] = {}
+        for row in rows:
+            there = tuple([value is not None for value in row])
+            alike.setdefault(there, []).append([value for value in row if value is not None])
+        cursor = _cursor(connection)
+        try:
+            for there, some in alike.items():
+                if connection.dialect.name == "sqlite":
+                    cursor.executemany(self._text(connection, there, 1), some)
+                    continue
+                start = 0
+                while start < len(some):
+                    size = next(size for size in ROWS if size <= len(some) - start)
+                    values = [value for row in some[start : start + size] for value in row]
+                    cursor.execute(self._text(connection, there, size), values)
+                    start += size
+        finally:
+            cursor.close()
+
+    def _text(self, connection: sa.Connection, there: tuple[bool, ...], size: int) -> str:
+        key = connection.dialect.name, there, size
+        if key not in self._made:
+            names = list(compress(self._names, there))
+            rows: list[dict[str, Any]] = [
+                {name: sa.bindparam(f"{name}_{i}") for name in names} for i in range(size)
+            ]
+            compiled = self._table.insert().values(rows).compile(dialect=_dialect(connection))
+            self._made[key] = str(compiled)
+        return self._made[key]
+
+
+def command(connection: sa.Connection, text: str) -> None:
+    """Execute a command that has no values and returns nothing."""
+    cursor = _driver(connection).cursor()
+    cursor.execute(text)
+    cursor.close()
+
+
+def unread(connection: sa.Connection) -> AbstractContextManager[None]:
+    """Send statements to a server without waiting for each; their errors come at the end."""
+    driver = _driver(connection)
+    return _unread(driver.pipeline) if hasattr(driver, "pipeline") else nullcontext()
+
+
+@contextmanager
+def _unread(pipeline: Callable[[], AbstractContextManager[Any]]) -> Iterator[None]:
+    failed = None
+    try:
+        with pipeline():
+            try:
+                yield
+            except BaseException as error:
+                failed = error  # the driver would log what goes wrong after it
+    finally:
+        if failed is not None:
+            raise failed
+
+
+def _dialect(connection: sa.Connection) -> sa.Dialect:
+    """Return how to write statements whose parameters go by their order."""
+    if connection.dialect.name == "sqlite":
+        return connection.dialect
+    kind: Any = type(connection.dialect)
+    server: sa.Dialect = kind(paramstyle="numeric_dollar")
+    return server
+
+
+def _cursor(connection: sa.Connection) -> Any:
+    driver = _driver(connection)
+    if connection.dialect.name == "sqlite":
+        return driver.cursor()
+    # It passes on what it is given, where others look through the text each time for parameters.
+    # Numbers come as they are and not as text.
+    cursor = importlib.import_module("psycopg").RawCursor(driver)
+    cursor.format = 1
+    return cursor
+
+
+def _driver(connection: sa.Connection) -> Any:
+    return connection.connection.dbapi_connection

@@ -11,14 +11,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.ledger.appending import Head, Written
 from projbandits.ledger.arms_seen import ArmsSeen
 from projbandits.ledger.catalogue import Catalogue
 from projbandits.ledger.codec import EVENT_KINDS
 from projbandits.ledger.connecting import Answer, Database, damaged
+from projbandits.ledger.events import Described, Event
 from projbandits.ledger.forking import renewed
-from projbandits.ledger.happened import Described, Event
 from projbandits.ledger.protocol import EVENTS_AT_ONCE, Behind, Entry, Held, Snapshot
 from projbandits.ledger.reading import FEW, Reader
 from projbandits.ledger.snapshots import find_snapshot

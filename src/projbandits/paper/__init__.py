@@ -3,7 +3,7 @@
 from projbandits.paper.claims import CLAIMS
 from projbandits.paper.experiments import Experiment
 from projbandits.paper.figures import FIGURES, Figure
-from projbandits.paper.reproduce import QUICK, Reproduction, reproduce
+from projbandits.paper.run import QUICK, Reproduction, reproduce
 from projbandits.paper.verdicts import Claim, Condition, Verdict
 
 __all__ = [

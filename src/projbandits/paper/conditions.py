@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from projbandits import schedules, statistics, theory
-from projbandits._checks import Array
-from projbandits._words import interval, name_of, number, percent
+from projbandits._format import interval, name_of, number, percent
+from projbandits._validation import Array
 from projbandits.arms import FiniteArms
 from projbandits.paper.experiments import Experiment, family_of
 from projbandits.paper.settings import PRINTED, TUNED, Setting

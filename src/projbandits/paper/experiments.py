@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._words import name_of
+from projbandits._format import name_of
 from projbandits.arms import Ball, Ellipsoid
 from projbandits.problems import Problem, entropy_ball, random_arms, random_theta, wine
 from projbandits.results import Result

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from projbandits import plots, statistics, theory
-from projbandits._words import name_of
+from projbandits._format import name_of
 from projbandits.paper import experiments as e
 from projbandits.paper.conditions import final, label_of, less, thresholds, worlds
 from projbandits.paper.experiments import Experiment, family_of

@@ -8,9 +8,9 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from projbandits._format import interval, name_of, number
 from projbandits._markup import Pictures, bullets, details, page, table
 from projbandits._markup import mark as marked
-from projbandits._words import interval, name_of, number
 from projbandits.paper.experiments import Experiment
 from projbandits.paper.figures import FIGURES
 from projbandits.paper.folder import Folder

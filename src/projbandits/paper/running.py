@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from projbandits._checks import integer
 from projbandits._joined import BY_TRIAL
+from projbandits._validation import integer
 from projbandits.paper.experiments import Experiment
 from projbandits.paper.folder import Folder
 from projbandits.problems import Problem
 from projbandits.results import Result
 from projbandits.simulation import simulate
+from projbandits.simulation.plan import identities
 from projbandits.simulation.progress import Part, Progress
-from projbandits.simulation.request import identities
 from projbandits.strategies import Strategy
 
 BYTES_PER_NUMBER = 40

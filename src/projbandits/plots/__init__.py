@@ -1,6 +1,6 @@
 """Draw what `results` computed; the only place that imports matplotlib."""
 
-from projbandits.plots.accounts import audit
+from projbandits.plots.audit import audit
 from projbandits.plots.comparison import comparison, runs, spread, thresholds
 from projbandits.plots.results import (
     against,

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatterSciNotation, NullFormatter
 from numpy.typing import NDArray
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.plots.style import (
     COLOURS,
     COLUMN_WIDTH,

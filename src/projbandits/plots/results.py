@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter, LogFormatterSciNotation
 
-from projbandits._checks import one_of
-from projbandits._words import name_of
+from projbandits._format import name_of
+from projbandits._validation import one_of
 from projbandits.plots.style import (
     COLUMN_WIDTH,
     MARKERS,

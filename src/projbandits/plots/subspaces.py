@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from projbandits.finding import Found
-from projbandits.finding.predicting import PREDICTED_SHARES
+from projbandits.finding.predictability import PREDICTED_SHARES
 from projbandits.plots.style import COLOURS, COLUMN_WIDTH, MARKERS, finish
 
 SIZE_LABELS = {

@@ -2,9 +2,10 @@
 
 from projbandits.problems.base import Problem, World
 from projbandits.problems.estimated import EstimatedSubspace, estimated_subspace
+from projbandits.problems.groups import Groups, GroupWorld, groups
 from projbandits.problems.instance import Instance, instance
 from projbandits.problems.noise import Bernoulli, Gaussian, Noise, Uniform
-from projbandits.problems.on_offer import Drift, Jump, OfferedWorld, Offers, Wander, offers
+from projbandits.problems.offers import Drift, Jump, OfferedWorld, Offers, Wander, offers
 from projbandits.problems.synthetic import (
     EntropyBallWorlds,
     RandomArms,
@@ -13,7 +14,6 @@ from projbandits.problems.synthetic import (
     random_arms,
     random_theta,
 )
-from projbandits.problems.turns import Groups, GroupWorld, groups
 from projbandits.problems.wine import Wine, wine
 
 __all__ = [

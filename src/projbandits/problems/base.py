@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._checks import Array, real_vector
+from projbandits._validation import Array, real_vector
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.problems.noise import Noise
 from projbandits.subspace import Subspace

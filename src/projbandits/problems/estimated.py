@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from projbandits._checks import Array, integer, not_negative, one_of
+from projbandits._validation import Array, integer, not_negative, one_of
 from projbandits.finding.attributes import Labelled
 from projbandits.finding.pairs import Twins
 from projbandits.problems.base import Problem, World

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from projbandits._checks import not_negative, positive
+from projbandits._validation import not_negative, positive
 
 
 @runtime_checkable

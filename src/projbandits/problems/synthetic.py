@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from projbandits._checks import integer, one_of
+from projbandits._validation import integer, one_of
 from projbandits.arms import DecisionSet, EntropyBall, FiniteArms
 from projbandits.problems.base import World
 from projbandits.problems.noise import Noise, as_noise

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from projbandits._checks import Array, did_you_mean, integer, one_of
+from projbandits._validation import Array, did_you_mean, integer, one_of
 from projbandits.arms import FiniteArms
 from projbandits.problems.base import World
 from projbandits.problems.noise import Noise, as_noise

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from anyio import CapacityLimiter, to_thread
 
 from projbandits.ledger.protocol import Behind, Exists
-from projbandits.service.calls import Answer, Begun, Call
-from projbandits.service.refusals import EXPECTED_ERRORS, refused
+from projbandits.service.errors import EXPECTED_ERRORS, refused
+from projbandits.service.handlers import Answer, Begun, Call
 
 if TYPE_CHECKING:
-    from projbandits.ledger.sql import SqlStore
+    from projbandits.ledger.store import SqlStore
 
 Begin = Callable[[Call], Begun | None]
 Outcome = Answer | BaseException | None

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
-from projbandits._checks import positive
+from projbandits._validation import positive
 from projbandits.deciding import reports
 from projbandits.ledger.failures import Unavailable
 from projbandits.service import messages
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import httpx
     import pandas as pd
 
-    from projbandits.accounts.explaining import Explanation
+    from projbandits.decisions.explain import Explanation
 
 Value = TypeVar("Value")
 

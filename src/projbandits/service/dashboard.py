@@ -18,9 +18,9 @@ from starlette.responses import RedirectResponse, Response
 from projbandits.arms import FiniteArms
 from projbandits.deciding import Decider
 from projbandits.service import replies
-from projbandits.service.calls import Answer
+from projbandits.service.errors import Refused
+from projbandits.service.handlers import Answer
 from projbandits.service.overview import Overview
-from projbandits.service.refusals import Refused
 from projbandits.service.server import COOKIE, HEADERS, Server, check_origin, problem
 
 MEDIA = {"css": "text/css", "js": "text/javascript"}

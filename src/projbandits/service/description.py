@@ -9,7 +9,7 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from projbandits._version import __version__
-from projbandits.service.calls import ROUTES, Route
+from projbandits.service.handlers import ROUTES, Route
 from projbandits.service.item_files import FORMATS
 
 

@@ -7,10 +7,10 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from projbandits._checks import short
 from projbandits._tables import read_csv
-from projbandits.accounts.footer import declared
-from projbandits.service.refusals import Refused
+from projbandits._validation import short
+from projbandits.decisions.footer import declared
+from projbandits.service.errors import Refused
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,14 +11,14 @@ from urllib.parse import quote
 
 import numpy as np
 
-from projbandits._checks import short
 from projbandits._tables import is_table
-from projbandits.accounts.explaining import Explanation
+from projbandits._validation import short
 from projbandits.deciding import Decision, reports
-from projbandits.decisions.identities import read_labels
+from projbandits.decisions.explain import Explanation
+from projbandits.decisions.labels import read_labels
 from projbandits.ledger.failures import Unavailable
 from projbandits.ledger.protocol import Conflict, Unknown
-from projbandits.ledger.randomness import new_id
+from projbandits.ledger.streams import new_id
 
 if TYPE_CHECKING:
     import pandas as pd

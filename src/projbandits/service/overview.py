@@ -12,7 +12,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from projbandits.ledger.happened import Amended, Decided, Event, Told, Withdrawn
+from projbandits.ledger.events import Amended, Decided, Event, Told, Withdrawn
 from projbandits.ledger.labels import read_label
 from projbandits.ledger.protocol import EXPIRED, Ledger
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 
-from projbandits.accounts import logfile
 from projbandits.deciding import Decider
+from projbandits.decisions import log_file
 
 
 class Sink(io.RawIOBase):
@@ -41,7 +41,7 @@ class Sink(io.RawIOBase):
 def streamed(decider: Decider) -> Iterator[bytes]:
     """Yield the log as `Decider.export` writes it, some thousand decisions at a time."""
     sink = Sink()
-    for _ in logfile.written(sink, *decider._exported()):
+    for _ in log_file.written(sink, *decider._exported()):
         piece = sink.taken()
         if piece:
             yield piece

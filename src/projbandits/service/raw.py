@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from projbandits._checks import did_you_mean, short
+from projbandits._validation import did_you_mean, short
 from projbandits.deciding import Decider
-from projbandits.features import Features
+from projbandits.features.features import Features
 
 if TYPE_CHECKING:
     import pandas as pd

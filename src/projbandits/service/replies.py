@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from projbandits.accounts.explaining import Explanation
 from projbandits.deciding import Decider, Decision
+from projbandits.decisions.explain import Explanation
 from projbandits.ledger.protocol import Held
 from projbandits.subspace import feature_names
 

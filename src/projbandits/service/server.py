@@ -17,11 +17,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
 from projbandits.service.batcher import Batcher
-from projbandits.service.calls import Answer, Call, Limits, Route
-from projbandits.service.hub import Hub
+from projbandits.service.errors import EXPECTED_ERRORS, Refused, refused
+from projbandits.service.handlers import Answer, Call, Limits, Route
 from projbandits.service.metrics import Labels, Metrics
 from projbandits.service.overview import Overview
-from projbandits.service.refusals import EXPECTED_ERRORS, Refused, refused
+from projbandits.service.registry import Hub
 from projbandits.service.tokens import Token
 
 Done = TypeVar("Done")

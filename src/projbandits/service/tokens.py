@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from projbandits._checks import one_of, short
+from projbandits._validation import one_of, short
 from projbandits.deciding.reports import seconds
 from projbandits.ledger.documents import Documents
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.arms import FiniteArms
 from projbandits.problems import World
 

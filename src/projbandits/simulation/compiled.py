@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.arms import ConvexSet, EntropyBall, FiniteArms, Polytope
 from projbandits.problems import Jump, OfferedWorld, Wander, World
 from projbandits.simulation.arrays import Arrays, ConvexWorld, widened
 from projbandits.strategies import CompiledRule, LinearStrategy, Strategy
+from projbandits.strategies.compiled import overridden
 from projbandits.strategies.effects import RATIOS, Effects
 from projbandits.strategies.information import BELIEF_DRAWS
-from projbandits.strategies.rule import overridden
 
 LARGEST_SQUARE = 1e8
 """How many times a squared arm may exceed the ridge: V^-1 magnifies round-off by that much."""
@@ -149,7 +149,7 @@ def _without_effects(
     arrays: Arrays, strategy: LinearStrategy, rule: CompiledRule
 ) -> tuple[Any, ...]:
     """Return the belief that `finite_steps` begins with, and room to work in."""
-    from projbandits.simulation.kernels.finite_loop import finite_view
+    from projbandits.simulation.kernels.finite import finite_view
 
     learn, aim = _features(arrays, strategy)
     same, d = learn is aim, learn[0].shape[1]
@@ -163,7 +163,7 @@ def _without_effects(
 
 def _with_effects(arrays: Arrays, strategy: LinearStrategy, rule: CompiledRule) -> tuple[Any, ...]:
     """Return the belief that `effect_steps` begins with, and room to work in."""
-    from projbandits.simulation.kernels.effects_loop import effect_view
+    from projbandits.simulation.kernels.effects import effect_view
 
     learn, aim = _features(arrays, strategy)
     d = arrays.arms.d
@@ -193,7 +193,7 @@ def _features(
 
 def _convex(world: World, strategy: LinearStrategy, rule: CompiledRule) -> tuple[Any, ...]:
     """Return the belief that `convex_steps` begins with, and room to work in."""
-    from projbandits.simulation.kernels.convex_loop import convex_view
+    from projbandits.simulation.kernels.convex import convex_view
     from projbandits.simulation.kernels.support import REGIONS
 
     arms = world.arms

@@ -8,13 +8,13 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._checks import one_of
+from projbandits._validation import one_of
 from projbandits.arms import ConvexSet, DecisionSet, FiniteArms
 from projbandits.problems import OfferedWorld, World
-from projbandits.simulation import compiled, events, offered, reference
+from projbandits.simulation import compiled, events, offers, reference
 from projbandits.simulation.arrays import Arrays
+from projbandits.simulation.plan import Spec
 from projbandits.simulation.records import Questions, Records
-from projbandits.simulation.request import Spec
 from projbandits.simulation.streams import stream
 from projbandits.strategies import LinearStrategy, Strategy
 from projbandits.strategies.ellipsoid import Ellipsoidal
@@ -37,7 +37,7 @@ def choose(engine: str, world: World, strategy: Strategy) -> str:
     """
     one_of("engine", engine, ENGINES)
     if not world.steady:
-        offered.check_suits(strategy)
+        offers.check_suits(strategy)
     if engine == "auto":
         able = (n for n, module in FASTEST_FIRST.items() if module.why_not(world, strategy) is None)
         return next(able, "reference")
@@ -116,7 +116,7 @@ def play(spec: Spec, batch: dict[int, World], stop: NDArray[np.uint8]) -> Iterat
                 out, pulled = reference.run(world, strategy, *size, *streams)
             elif isinstance(world, OfferedWorld):
                 assert isinstance(strategy, LinearStrategy)
-                out, pulled = offered.run(world, strategy, *size, stop, *streams)
+                out, pulled = offers.run(world, strategy, *size, stop, *streams)
             else:
                 assert isinstance(strategy, LinearStrategy)
                 given = world, arrays.get(trial), strategy

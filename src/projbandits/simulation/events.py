@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits import schedules
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.arms import FiniteArms
 from projbandits.problems import Gaussian, World
 from projbandits.problems.base import are_best
@@ -23,9 +23,9 @@ from projbandits.simulation import compiled
 from projbandits.simulation.arrays import FiniteWorld, widened
 from projbandits.simulation.streams import key, stream
 from projbandits.strategies import LinearStrategy, Strategy
+from projbandits.strategies.compiled import over_steps
 from projbandits.strategies.ellipsoid import Ellipsoidal
 from projbandits.strategies.greedy import EpsilonGreedy
-from projbandits.strategies.rule import over_steps
 
 CHECKED_STEPS = 1_000_000
 """A user's schedule is checked at every step up to this one, and beyond it where it is used."""

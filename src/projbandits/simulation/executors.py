@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._blas import single_threaded_blas
+from projbandits.simulation.cache import Store
 from projbandits.simulation.engines import batches, play
-from projbandits.simulation.pieces import Job, Pieces
+from projbandits.simulation.pending import Job, Pieces
+from projbandits.simulation.plan import Spec
 from projbandits.simulation.progress import Bar
 from projbandits.simulation.records import Records
-from projbandits.simulation.request import Spec
-from projbandits.simulation.store import Store
 
 AHEAD = 1000
 """How many chunks wait at an executor: enough for any cluster, and few enough for any memory."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from projbandits.simulation.plan import Spec
 from projbandits.simulation.records import MOST_PULLED_ARMS
-from projbandits.simulation.request import Spec
 
 NUMBER = 8
 RECORD = 1000

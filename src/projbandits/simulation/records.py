@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._checks import Array
 from projbandits._joined import Pulls, join_pulls
+from projbandits._validation import Array
 from projbandits.results import FOUND_BEST_SHARE, FOUND_BEST_WINDOW
 
 MOST_PULLED_ARMS = 10_000

@@ -14,20 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 from projbandits._blas import single_threaded_blas
-from projbandits._checks import LARGEST_SEED, integer
 from projbandits._identity import UnknownIdentityError
 from projbandits._joined import BY_TRIAL
+from projbandits._validation import LARGEST_SEED, integer
 from projbandits.problems import Problem
 from projbandits.results import SEARCH, Result
 from projbandits.simulation import engines, executors
+from projbandits.simulation.cache import Store
 from projbandits.simulation.memory import check_memory
+from projbandits.simulation.plan import Spec, checked_steps, checked_strategies, checked_trials
 from projbandits.simulation.progress import Bar, Progress
 from projbandits.simulation.records import Records, kept_pulls
-from projbandits.simulation.request import Spec, checked_steps, checked_strategies, checked_trials
-from projbandits.simulation.store import Store
 from projbandits.simulation.streams import stream
 from projbandits.strategies import Strategy
-from projbandits.strategies.rule import over_steps
+from projbandits.strategies.compiled import over_steps
 
 
 def simulate(

@@ -9,7 +9,7 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import Any
 
-from projbandits._checks import integer
+from projbandits._validation import integer
 
 TIMEOUT = 10.0
 """How many seconds a cluster may take to answer."""

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkab
 
 import numpy as np
 
-from projbandits._checks import Array, positive
+from projbandits._validation import Array, positive
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.ridge import Ridge
 from projbandits.strategies.belief import Belief, LinearBelief

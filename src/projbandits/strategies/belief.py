@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from projbandits._cached import cached_property
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.arms import Arm, DecisionSet
 from projbandits.ridge import Ridge
 

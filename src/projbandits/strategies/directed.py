@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from projbandits._checks import one_of, positive
+from projbandits._validation import one_of, positive
 from projbandits.arms import DecisionSet
 from projbandits.strategies.base import State
 from projbandits.strategies.belief import Moments
+from projbandits.strategies.compiled import CompiledRule
 from projbandits.strategies.improvement import deviations, return_variance
 from projbandits.strategies.information import InformationDirected, Prospect, first_largest
-from projbandits.strategies.rule import CompiledRule
 from projbandits.subspace import Subspace
 
 RADII = ("practical", "published")

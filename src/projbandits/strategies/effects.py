@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._cached import cached_property
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.ridge import LEAST_FREE, NOISE_MARGIN
 from projbandits.strategies.belief import Moments, wanted_rows

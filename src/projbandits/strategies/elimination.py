@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._checks import Array, integer
+from projbandits._validation import Array, integer
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.strategies.base import Choice, State
+from projbandits.strategies.compiled import CompiledRule
 from projbandits.strategies.information import Believing, first_largest
-from projbandits.strategies.rule import CompiledRule
 from projbandits.subspace import Subspace
 
 FINER = 2.0

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from projbandits._checks import positive
+from projbandits._validation import positive
 from projbandits.arms import DecisionSet
 from projbandits.strategies.base import Choice, LinearStrategy, State
-from projbandits.strategies.rule import CompiledRule, over_steps
+from projbandits.strategies.compiled import CompiledRule, over_steps
 from projbandits.subspace import Subspace
 
 

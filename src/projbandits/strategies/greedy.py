@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from projbandits import schedules
-from projbandits._checks import Array, one_of, positive
+from projbandits._validation import Array, one_of, positive
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.arms.base import BASIS_METHODS
 from projbandits.arms.finite import Rows
 from projbandits.strategies.base import Choice, LinearStrategy, State
-from projbandits.strategies.rule import CompiledRule, over_steps
+from projbandits.strategies.compiled import CompiledRule, over_steps
 from projbandits.subspace import Subspace
 
 

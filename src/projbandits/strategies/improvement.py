@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from projbandits._checks import Array, integer
+from projbandits._validation import Array, integer
 from projbandits.arms import DecisionSet
 from projbandits.strategies.base import Choice, State
 from projbandits.strategies.belief import Moments
+from projbandits.strategies.compiled import CompiledRule
 from projbandits.strategies.information import (
     Believing,
     InformationDirected,
     Prospect,
     first_largest,
 )
-from projbandits.strategies.rule import CompiledRule
 from projbandits.subspace import Subspace
 
 FAR_BEHIND = 37.0

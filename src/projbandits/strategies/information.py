@@ -15,11 +15,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from projbandits._checks import Array, positive
+from projbandits._validation import Array, positive
 from projbandits.arms import Arm, ConvexSet, DecisionSet, FiniteArms
 from projbandits.strategies.base import Choice, LinearStrategy, State
 from projbandits.strategies.belief import Moments
-from projbandits.strategies.rule import CompiledRule
+from projbandits.strategies.compiled import CompiledRule
 
 BELIEF_DRAWS = 16
 """How many draws of the belief propose a point of a convex set at each step."""

@@ -37,7 +37,7 @@ from typing import NamedTuple
 import numpy as np
 
 from projbandits._cached import cached_property
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.ridge import LEAST_FREE, Ridge, triangle
 from projbandits.strategies.belief import Moments, with_level
 from projbandits.strategies.effects import (

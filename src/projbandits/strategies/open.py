@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from projbandits._blas import while_small
 from projbandits._cached import cached_property
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.ridge import OpenRows, triangle
 
 LEAF, WIDTH = 6, 4

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from projbandits._checks import Array, integer
+from projbandits._validation import Array, integer
 from projbandits.arms import Arm, DecisionSet
 from projbandits.finding.groups import leading
 from projbandits.finding.mixed import GroupSums, Mixed, fitted, loosened

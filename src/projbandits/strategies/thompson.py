@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from projbandits._checks import Array, integer
+from projbandits._validation import Array, integer
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.strategies.base import Choice, State
+from projbandits.strategies.compiled import CompiledRule
 from projbandits.strategies.information import Believing
-from projbandits.strategies.rule import CompiledRule
 from projbandits.subspace import Subspace
 
 

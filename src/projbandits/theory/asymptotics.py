@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from projbandits._blas import single_threaded_blas
-from projbandits._checks import Array
 from projbandits._linalg import pivots
+from projbandits._validation import Array
 from projbandits.arms import FiniteArms
 from projbandits.problems import World
 

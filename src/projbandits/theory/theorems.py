@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from projbandits._blas import single_threaded_blas
-from projbandits._checks import Array, integer
+from projbandits._validation import Array, integer
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.problems import World
 from projbandits.subspace import Subspace

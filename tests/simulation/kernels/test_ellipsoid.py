@@ -7,7 +7,7 @@ import projbandits as pb
 from projbandits.arms import ConvexSet
 from projbandits.simulation import compiled
 from projbandits.simulation.arrays import ConvexWorld
-from projbandits.simulation.kernels.convex_loop import convex_view
+from projbandits.simulation.kernels.convex import convex_view
 from projbandits.simulation.kernels.ellipsoid import CALM, LOOPS
 from projbandits.simulation.kernels.support import REGIONS
 from projbandits.simulation.kernels.tally import begin_tally

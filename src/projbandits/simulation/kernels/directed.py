@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from projbandits.simulation.kernels.common import argmax, copy, inlined
-from projbandits.simulation.kernels.convex_loop import propose
+from projbandits.simulation.kernels.convex import propose
 from projbandits.simulation.kernels.improvement import two_actions
 from projbandits.simulation.kernels.loops import loops
 from projbandits.simulation.kernels.posterior import RATIO, compare, root, sigma_of

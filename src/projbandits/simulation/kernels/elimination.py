@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from projbandits.simulation.kernels.common import bind, inlined, inner
-from projbandits.simulation.kernels.finite_loop import finite_steps
+from projbandits.simulation.kernels.finite import finite_steps
 from projbandits.simulation.kernels.posterior import sigma_of
 from projbandits.strategies.elimination import FINER, ROWS, WORTH_PLAYING
 from projbandits.strategies.information import TIE

@@ -12,9 +12,9 @@ import math
 
 import numpy as np
 
-from projbandits.simulation.kernels.ascent import go, score
 from projbandits.simulation.kernels.common import argmax, copy, inlined
 from projbandits.simulation.kernels.loops import loops
+from projbandits.simulation.kernels.search import go, score
 from projbandits.simulation.kernels.support import dimension
 
 ENOUGH = 1e-10

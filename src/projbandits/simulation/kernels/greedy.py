@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from projbandits.simulation.kernels.common import argmax, copy, inlined
 from projbandits.simulation.kernels.loops import loops
-from projbandits.simulation.kernels.offers_loop import spanning
+from projbandits.simulation.kernels.offers import spanning
 from projbandits.simulation.kernels.support import support
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from projbandits.simulation.kernels.common import argmax, copy, inlined, inner, lowest
-from projbandits.simulation.kernels.convex_loop import propose
+from projbandits.simulation.kernels.convex import propose
 from projbandits.simulation.kernels.loops import loops
 from projbandits.simulation.kernels.posterior import RATIO, compare, quadratic, sigma_of
 from projbandits.strategies.improvement import FAR_BEHIND

@@ -11,10 +11,10 @@ from typing import Any
 from numba import njit
 
 from projbandits.simulation.kernels.common import bind
-from projbandits.simulation.kernels.convex_loop import convex_steps
-from projbandits.simulation.kernels.effects_loop import effect_steps
-from projbandits.simulation.kernels.finite_loop import finite_steps
-from projbandits.simulation.kernels.offers_loop import offer_steps
+from projbandits.simulation.kernels.convex import convex_steps
+from projbandits.simulation.kernels.effects import effect_steps
+from projbandits.simulation.kernels.finite import finite_steps
+from projbandits.simulation.kernels.offers import offer_steps
 
 Rule = Callable[..., Any]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.ridge import LEAST_FREE, NOISE_MARGIN
 from projbandits.simulation.kernels.common import inlined
 

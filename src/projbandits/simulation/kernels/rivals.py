@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.simulation.kernels.bridges import NEGLIGIBLE
 from projbandits.simulation.kernels.common import inlined
 

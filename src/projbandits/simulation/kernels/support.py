@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import lambertw
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.arms import Ball, Box, ConvexSet, Ellipsoid, EntropyBall, Polytope
 from projbandits.simulation.kernels.common import copy, inlined
 

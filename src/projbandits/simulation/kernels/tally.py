@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._checks import Array
+from projbandits._validation import Array
 from projbandits.simulation.kernels.common import inlined
 
 

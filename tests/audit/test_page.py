@@ -1,0 +1,156 @@
+"""The page for the person who signs, and the audit as JSON."""
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import projbandits as pb
+from projbandits.audit.audit import Audit
+from projbandits.audit.plain import schema
+from tests.audit import fooled
+from tests.films import played
+
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def evil() -> Audit:
+    """An audit of what users may call columns, segments, groups and labels."""
+    columns = ["a", EVIL, "'\"><img src=x>"]
+    subspace = pb.Subspace.without(columns[2], columns=columns)
+    decider = pb.Decider(pb.GENTRY(), subspace=subspace, seed=0, log=True)
+    rng = np.random.default_rng(0)
+    items = pd.DataFrame(rng.normal(size=(60, 3)), columns=columns)
+    for t in range(60):
+        decision = decider.ask(items.iloc[rng.permutation(60)[:6]], meta={EVIL: f"<b>{t % 2}"})
+        decider.tell(decision.id, float(rng.normal()))
+    return decider.audit(attributes=items.assign(**{"</style>": "<i>&amp;"}), by=EVIL)
+
+
+class Page(HTMLParser):
+    """What is in a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags, self.text = list[str](), ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_what_users_wrote_is_shown_and_never_obeyed(evil: Audit) -> None:
+    page = Page(evil.to_html())
+    assert not {"script", "b", "i", "img"} & {*page.tags}
+    assert page.tags.count("style") == 1
+    for text in (EVIL, "<b>0", "<i>&amp;", "</style>"):
+        assert text in page.text
+
+
+def test_a_page_holds_what_it_needs(tmp_path: Path) -> None:
+    audit = played().audit()
+    text = audit.to_html(tmp_path / "audit.html")
+    assert (tmp_path / "audit.html").read_text(encoding="utf-8") == text
+    shown = " ".join(Page(text).text.split())
+    outcome, _, reason = audit.verdict.partition(": ")
+    assert outcome in shown
+    assert reason in shown or reason[0].upper() + reason[1:] in shown
+    for question in ("scores", "choices", "leak", "exposure"):
+        assert " ".join(getattr(audit, question).verdict.split()) in shown
+    assert f"up to position {audit.about.position:,}" in shown
+    assert "What was not tested" in shown
+    assert "nine of ten such logs" in shown
+    assert re.search(r"20\d\d-\d\d-\d\d \d\d:\d\d UTC", shown)
+    assert audit.about.key in shown
+    assert "data:image/png;base64," in text
+    assert not re.search(r"(src|href)\s*=\s*['\"](https?:|//|file:)", text)
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
+@pytest.mark.parametrize(
+    ("width", "height", "exploring"), [(1280, 900, False), (390, 844, False), (390, 844, True)]
+)
+def test_a_page_fits_its_screen(
+    evil: Audit, tmp_path: Path, width: int, height: int, exploring: bool
+) -> None:
+    audit = fooled.honest(pb.EIIDS(), 1, steps=100).audit() if exploring else evil
+    assert (audit.influence == "exploration") == exploring  # which has the longest outcome
+    audit.to_html(tmp_path / "audit.html")
+    # The page may run no script; one beside it in a frame would see nothing. So its width is
+    # read off a picture: what is wider than the window would have moved the right margin.
+    shot = tmp_path / "shot.png"
+    subprocess.run(
+        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+         f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},{height}",
+         f"--screenshot={shot}", (tmp_path / "audit.html").as_uri()],
+        check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    import matplotlib.image
+
+    picture = matplotlib.image.imread(shot)[:, :, :3]
+    assert picture.shape[1] == width
+    assert np.ptp(picture[:, -8:], axis=(0, 1)).max() == 0  # the margin is empty
+    assert np.ptp(picture) > 0.5
+
+
+def valid(value: Any, rule: dict[str, Any], root: dict[str, Any], where: str = "audit") -> None:
+    """Check a value against the parts of JSON Schema that the audit's schema uses."""
+    if "$ref" in rule:
+        rule = root["$defs"][rule["$ref"].rsplit("/", 1)[1]]
+    used = {"type", "properties", "required", "items", "const", "enum", "minimum"}
+    known = {*used, "additionalProperties", "$schema", "$defs", "title", "description"}
+    assert {*rule} <= known, where
+    kinds: dict[str, Any] = {
+        "object": dict, "array": list, "string": str, "boolean": bool, "null": type(None),
+        "integer": int, "number": (int, float),
+    }  # fmt: skip
+    if "type" in rule:
+        names = [rule["type"]] if isinstance(rule["type"], str) else rule["type"]
+        fits = [
+            isinstance(value, kinds[n]) and (n == "boolean" or not isinstance(value, bool))
+            for n in names
+        ]
+        assert any(fits), (where, value, names)
+    assert "const" not in rule or value == rule["const"], where
+    assert "enum" not in rule or value in rule["enum"], where
+    assert "minimum" not in rule or value >= rule["minimum"], where
+    if isinstance(value, dict):
+        assert {*rule["required"]} <= {*value}, (where, {*rule["required"]} - {*value})
+        assert {*value} <= {*rule["properties"]}, (where, {*value} - {*rule["properties"]})
+        for name, each in value.items():
+            valid(each, rule["properties"][name], root, f"{where}.{name}")
+    if isinstance(value, list):
+        for i, each in enumerate(value):
+            valid(each, rule["items"], root, f"{where}[{i}]")
+
+
+@pytest.mark.parametrize(
+    "decider",
+    [
+        lambda: fooled.honest(pb.GENTRY(), steps=40),
+        lambda: fooled.honest(pb.CURSE(), steps=40),
+        lambda: fooled.honest(pb.REGRET(), steps=3),
+        lambda: fooled.product(60),
+        lambda: played(pb.ProjectedTS(), steps=5),
+    ],
+)
+def test_the_json_of_an_audit_follows_its_schema(decider: Any) -> None:
+    valid(decider().audit().to_dict(), schema(), schema())
+
+
+def test_names_that_users_chose_are_in_the_json(evil: Audit) -> None:
+    valid(evil.to_dict(), schema(), schema())
+    assert EVIL in evil.to_json()
+    broken = {**evil.to_dict(), "influence": "no"}
+    with pytest.raises(AssertionError):
+        valid(broken, schema(), schema())

@@ -1,0 +1,78 @@
+"""Proxies: what kept features still tell of what is protected."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import projbandits as pb
+from projbandits.audit.audit import Audit
+from projbandits.audit.proxies import predicted
+
+
+def test_a_proxy_predicts_arms_that_were_left_out() -> None:
+    rng = np.random.default_rng(0)
+    Z, y = rng.normal(size=(30, 3)), rng.normal(size=30)
+    Z[:, 2] = Z[:, 0] - Z[:, 1]  # adds nothing
+    y += Z[:, 0]
+    design = np.column_stack([np.ones(30), Z[:, :2]])
+    errors, spread = 0.0, 0.0
+    for i in range(30):
+        others = np.arange(30) != i
+        fit = np.linalg.lstsq(design[others], y[others], rcond=None)[0]
+        errors += (y[i] - design[i] @ fit) ** 2
+        spread += (y[i] - y[others].mean()) ** 2
+    assert predicted(Z, y[:, None])[0] == pytest.approx(1 - errors / spread)
+    assert predicted(rng.normal(size=(30, 5)), rng.normal(size=(30, 1)))[0] < 0.1
+    alone = np.zeros((30, 1))
+    alone[7] = 1.0  # an arm that decides a coefficient by itself
+    assert predicted(alone, y[:, None])[0] == pytest.approx(0.0, abs=0.1)
+
+
+def audited(arms: Any, protected: str, steps: int = 3) -> Audit:
+    subspace = pb.Subspace.without(protected, columns=arms.columns)
+    decider = pb.Decider(pb.GENTRY(), subspace=subspace, seed=0, log=True)
+    for _ in range(steps):
+        decider.tell(decider.ask(arms).id, 1.0)
+    return decider.audit()
+
+
+def test_few_arms_cannot_tell_a_proxy() -> None:
+    names = [f"f{j}" for j in range(8)]
+    arms = pd.DataFrame(np.random.default_rng(0).normal(size=(9, 9)), columns=[*names, "race"])
+    audit = audited(arms, "race", steps=50)  # the same nine each time
+    assert audit.proxies["r2"].isna().all()
+    assert audit.warnings[-1] == (
+        "9 distinct arms are too few to tell whether the kept features stand in for 'race'"
+    )
+
+
+def test_a_proxy_may_stand_in_by_its_square() -> None:
+    rng = np.random.default_rng(0)
+    arms = pd.DataFrame(rng.normal(size=(2000, 3)), columns=["a", "b", "race"])
+    arms["race"] = (arms["a"].abs() > 0.67).astype(float)
+    audit = audited(arms, "race")
+    row = audit.proxies.loc["race"]
+    assert row["r2"] < 0.01
+    assert row["r2_squares"] > 0.3
+    assert row["closest"] == "a"
+    assert "by boosting, 'a' alone" in audit.warnings[-1]
+
+
+def test_boosting_finds_a_product_that_no_square_shows() -> None:
+    rng = np.random.default_rng(0)
+    arms = pd.DataFrame(rng.normal(size=(1500, 3)), columns=["a", "b", "race"])
+    arms["race"] = (arms["a"] * arms["b"] > 0).astype(float)
+    row = audited(arms, "race").proxies.loc["race"]
+    assert row["r2_squares"] < 0.05
+    assert row["r2_boosted"] > 0.5
+
+
+def test_without_scikit_learn_the_audit_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("proxies", "audit"):
+        monkeypatch.setattr(f"projbandits.audit.{place}.has_boosting", lambda: False)
+    arms = pd.DataFrame(np.random.default_rng(0).normal(size=(100, 3)), columns=["a", "b", "race"])
+    audit = audited(arms, "race")
+    assert audit.proxies["r2_boosted"].isna().all()
+    assert "scikit-learn is not installed" in audit.to_html()

@@ -1,0 +1,56 @@
+"""The log: a row for each decision, in memory, in a file, and back."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import projbandits as pb
+from projbandits.decisions.log_file import tables
+from tests.films import COLUMNS, U, played, world
+
+
+def test_without_a_log_an_id_is_not_enough() -> None:
+    decider = pb.Decider(subspace=U, seed=0)
+    decision = decider.ask(np.eye(4))
+    for call in (lambda: decider.explain(decision.id), decider.log, decider.audit):
+        with pytest.raises(ValueError, match=r"make it with Decider\(\.\.\., log=True\)"):
+            call()
+    with pytest.raises(ValueError, match="rested on was not kept"):
+        decider.explain(decider.pending[0])
+
+
+def test_the_log_has_a_row_for_each_decision() -> None:
+    decider = played(steps=10, count=2)
+    pending = decider.ask(world(np.random.default_rng(5)))
+    log = decider.log()
+    assert log["step"].tolist() == list(range(1, 22))
+    assert log["reward"].isna().tolist() == [False] * 20 + [True]
+    assert log["id"].iloc[-1] == pending.id
+    assert (log["told"][:20] >= log["asked"][:20]).all()
+    for row in log.to_dict("records"):
+        offered = np.asarray(row["offered"]).reshape(-1, 4)
+        x = [row[f"x[{name}]"] for name in COLUMNS]
+        np.testing.assert_array_equal(offered[row["position"]], x)
+        assert row["probabilities"][row["position"]] == pytest.approx(row["propensity"])
+    assert len(log["offered"][1]) == 5 * 4  # what the first choice left
+
+
+def test_the_log_goes_to_parquet_and_back(tmp_path: Path) -> None:
+    decider = played(steps=12)
+    decider.ask(world(np.random.default_rng(5)))
+    whole = decider.log()
+    whole.to_parquet(tmp_path / "log.parquet")
+    again = pd.concat(tables(str(tmp_path / "log.parquet"), len(COLUMNS), np.inf))
+    pd.testing.assert_frame_equal(again, whole, check_dtype=False)
+    audit, explanation = decider.audit(), decider.explain(whole["id"][3])
+    decider.spill(tmp_path / "told.parquet")
+    assert len([*decider._ledger.decisions()]) == 1
+    pd.testing.assert_frame_equal(decider.log(), whole)
+    pd.testing.assert_frame_equal(decider.audit().leak.table, audit.leak.table)
+    assert str(decider.explain(whole["id"][3])) == str(explanation)
+    with pytest.raises(ValueError, match="path must be a new file"):
+        decider.spill(tmp_path / "told.parquet")
+    with pytest.raises(KeyError, match="must be in the log"):
+        decider.explain("nobody-1")
