@@ -136,7 +136,7 @@ def _table(tau: float, clicks: bool, uneven: bool, seed: int) -> tuple[Any, dict
     else:
         returns = means[action] + NOISE * rng.normal(size=ROWS)
     table = {"arm": action, "p": p[action], "reward": returns}
-    log = pb.Log.from_table(table, arms, action="arm", propensity="p", reward="reward")
+    log = pb.Log.from_table(table, arms, action="arm", propensity="p", outcome="reward")
     U = pb.Subspace.coordinates(range(KEPT), d=8)
 
     def results(what: str) -> tuple[Any, Any]:

@@ -31,7 +31,7 @@ PI = np.random.default_rng(1).dirichlet(np.ones(ARMS))
 
 STARS = ("", "*")
 SMALL = {"item": np.array([0, 1]), "p": np.array([0.5, 0.5]), "click": np.array([0.0, 1.0])}
-COLUMNS = {"action": "item", "propensity": "p", "reward": "click"}
+COLUMNS = {"action": "item", "propensity": "p", "outcome": "click"}
 
 
 def policy(arms: Any, context: Any) -> Any:
@@ -111,7 +111,7 @@ def fit(path: Path) -> dict[str, float]:
     """Time `Log.fit`."""
     import projbandits as pb
 
-    log = pb.Log.from_table(path, features=[f"x{j}" for j in range(D)], reward="r")
+    log = pb.Log.from_table(path, features=[f"x{j}" for j in range(D)], outcome="r")
     start = time.perf_counter()
     found = log.fit()
     return {"seconds": time.perf_counter() - start, "rows": found.ridge.n, "theta": found.theta[0]}
@@ -252,7 +252,7 @@ def equal(path: Path) -> dict[str, float]:
     action = rng.choice(ARMS, size=n, p=p)
     reward = rng.normal(size=n) + action / ARMS
     table = {"a": action, "p": p[action], "r": reward}
-    log = pb.Log.from_table(table, np.eye(ARMS), action="a", propensity="p", reward="r")
+    log = pb.Log.from_table(table, np.eye(ARMS), action="a", propensity="p", outcome="r")
     judged = pb.replay(log, policy, value="return", clip=1e9)
     spread = np.ascontiguousarray(np.broadcast_to(PI[None, :, None], (n, ARMS, 1)))
     predicted = judged.setting.thetas[np.arange(n) % FOLDS][:, :, None]

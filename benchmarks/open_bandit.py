@@ -52,7 +52,7 @@ def main(campaign: str, wheels: str | None = None) -> None:
         print("|---|---|---|---|---|")
         for judged, logged in (("random", "bts"), ("bts", "random")):
             own = pb.Log.from_open_bandit(folders[judged])
-            clicks = np.concatenate([chunk.reward for chunk in own.chunks()])
+            clicks = np.concatenate([chunk.outcome for chunk in own.chunks()])
             print(f"| {judged} | its own | truth | {_text(*statistics.mean(clicks))} | |")
             log = pb.Log.from_open_bandit(folders[logged])
             policy: Any = shares(folders[judged])
@@ -84,7 +84,7 @@ def by_obp(estimators: Any, log: pb.Log, policy: Any, result: Any) -> dict[str, 
         for chunk in chunks
     ]
     given = {
-        "reward": np.concatenate([chunk.reward for chunk in chunks]),
+        "reward": np.concatenate([chunk.outcome for chunk in chunks]),
         "action": np.concatenate([chunk.action for chunk in chunks]),
         "pscore": np.concatenate(
             [chunk.propensity for chunk in chunks if chunk.propensity is not None]

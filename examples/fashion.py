@@ -88,7 +88,9 @@ def main(out: Path, days: int = 3, calls: int = 4000) -> pb.Decider:
     decider = pb.Decider(strategy, features=features, seed=0, log=True)
     begin = log["timestamp"].iloc[0] + pd.Timedelta(days=days)
     old = log["timestamp"] < begin
-    decider.learn(shown[old], shown["click"][old], ids=shown["item_id"][old], id="first days")
+    decider.learn(
+        shown[old], shown["click"][old], labels=shown["item_id"][old], request_id="first days"
+    )
     rate = float(log["click"].mean())
     print(f"clicks in {int(old.sum())} rows of history: {int(log['click'][old].sum())}")
     told, clicks = follow(decider, items, log[~old].head(calls))

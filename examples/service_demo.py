@@ -32,7 +32,7 @@ MAKE = {
     },
     "strategy": "EIIDS()",
     "half_life": "30d",
-    "expire": {"after": "60s", "reward": 0.0},
+    "expire": {"after": "60s", "outcome": 0.0},
     "seed": 0,
 }
 LATE = 4.0
@@ -80,7 +80,17 @@ def started(folder: Path, port: int) -> tuple[subprocess.Popen[bytes], str]:
                 continue
             service.kill()
             sys.exit(f"the service did not start: {log.read_text()}")
-    make = [*command, "token", "make", "--store", store, "--scope", "administer", "--note", "demo"]
+    make = [
+        *command,
+        "token",
+        "create",
+        "--store",
+        store,
+        "--scope",
+        "administer",
+        "--note",
+        "demo",
+    ]
     made = subprocess.run(make, capture_output=True, text=True, check=True).stdout
     token = made.split("token: ")[1].strip()
     ready = httpx.get(
@@ -127,10 +137,10 @@ def play(address: str, token: str, until: float) -> None:
             segment = str(rng.choice(SEGMENTS))
             offered = rng.choice(films["label"].to_numpy(), size=20, replace=False).tolist()
             made = decider.ask(offered, context={"segment": segment})
-            reward = clicks(by_label.loc[made.label], segment, rng)
+            outcome = clicks(by_label.loc[made.label], segment, rng)
             if rng.random() < 0.9:
                 due = time.monotonic() + rng.exponential(LATE)
-                heapq.heappush(waiting, (due, made.id, reward))
+                heapq.heappush(waiting, (due, made.id, outcome))
             while waiting and waiting[0][0] < time.monotonic():
                 _, id, told = heapq.heappop(waiting)
                 decider.tell(id, told)

@@ -134,7 +134,7 @@ def _after_start(store: Path, ran: list[bool], truth: list[pb.Result]) -> str:
 
 
 def scales(tries: int, rng: np.random.Generator) -> Outcomes:
-    """Give a decider columns and rewards of scales from 1e-12 to 1e12, in `tries` runs."""
+    """Give a decider columns and outcomes of scales from 1e-12 to 1e12, in `tries` runs."""
     outcomes: Outcomes = Counter()
     for seed in range(tries):
         failure = attack(seed)

@@ -39,7 +39,7 @@ def saved(path: Path, strategy: LinearStrategy | None = None, spill: bool = True
     """Save a decider to which everything happened that can, some of it spilled."""
     decider = pb.Decider(strategy or pb.GENTRY(), subspace=U, seed=0, log=True)
     rng = np.random.default_rng(0)
-    decider.learn(rng.normal(size=(4, 3)), [1.0, 2.0, 3.0, 4.0], id="old")
+    decider.learn(rng.normal(size=(4, 3)), [1.0, 2.0, 3.0, 4.0], request_id="old")
     offers = [rng.normal(size=(4, 3)) for _ in range(3)]
     for t in range(6):
         made = decider.ask(offers[t % 3], count=2, meta={"t": t})
@@ -50,7 +50,7 @@ def saved(path: Path, strategy: LinearStrategy | None = None, spill: bool = True
     decider.amend(made[0], 7.0)
     decider.withdraw(made[1])
     decider.ask(pb.Ball(d=3))
-    decider.change(subspace=pb.Subspace.without("price", columns=["age", "price", "size"]))
+    decider.reconfigure(subspace=pb.Subspace.without("price", columns=["age", "price", "size"]))
     decider.save(path)
     return decider
 

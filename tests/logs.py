@@ -54,17 +54,17 @@ def naive_replay(log: pd.DataFrame, strategy: Any) -> naive.Array:
     means = []
     rows = log.to_dict("records")
     for row in rows:
-        if row["told_after"] < 0:
+        if row["outcome_position"] < 0:
             continue
         state = strategy.init(pb.FiniteArms(np.eye(3)), U)
         for other in rows:
-            if 0 <= other["told_after"] < row["step"]:
+            if 0 <= other["outcome_position"] < row["step"]:
                 x = np.array([other[f"x[{j}]"] for j in range(3)])
-                state = strategy.update(state, pb.Arm(x), other["reward"])
+                state = strategy.update(state, pb.Arm(x), other["outcome"])
         waiting = [
             [1.0, *(other[f"x[{j}]"] for j in range(3))]
             for other in rows
-            if other["step"] < row["step"] and not 0 <= other["told_after"] < row["step"]
+            if other["step"] < row["step"] and not 0 <= other["outcome_position"] < row["step"]
         ]
         if waiting:
             counted = Learnt(Rows(np.array(waiting)), partial(strategy.learnt, state))
@@ -115,6 +115,6 @@ def play(decider: pb.Decider, rng: np.random.Generator) -> None:
 
 def means(log: pd.DataFrame) -> naive.Array:
     """m_t of the strategy that decided, from the logged probabilities."""
-    known = log[log["told_after"] >= 0]
+    known = log[log["outcome_position"] >= 0]
     pairs = zip(known["offered"], known["probabilities"], strict=True)
     return np.array([U.matrix @ (p @ x.reshape(-1, 3)) for x, p in pairs])

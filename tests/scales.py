@@ -81,7 +81,7 @@ def attack(seed: int) -> str | None:
 def _case(rng: Rng, seed: int) -> tuple[Any, list[str], Callable[[], Any], Any]:
     more: dict[str, Any] = {}
     if rng.random() < 0.3:
-        more["ridge"] = 10.0 ** rng.uniform(-6, 6)
+        more["penalty"] = 10.0 ** rng.uniform(-6, 6)
     pool = strategies(**more)
     made = pool[seed % len(pool)]
     if hasattr(made, "noise") and rng.random() < 0.3:

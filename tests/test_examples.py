@@ -61,7 +61,7 @@ def test_few_clicks_of_a_public_log_show_little(
     unknown = {"size": 0.0, "kind": "new", "season": "new"}
     context = {"viewer": "new", "position": "1"}
     with pytest.warns(UserWarning, match="that fit did not see"):
-        assert decider.ask([unknown], ids=["new"], context=context).label == "new"
+        assert decider.ask([unknown], labels=["new"], context=context).label == "new"
 
 
 def test_the_demo_serves_until_it_is_stopped_and_leaves_nothing_running(tmp_path: Path) -> None:

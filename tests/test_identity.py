@@ -76,7 +76,7 @@ DIFFERENT: dict[str, list[Callable[[], Any]]] = {
         lambda: pb.GENTRY(),
         lambda: pb.CURSE(),
         lambda: pb.GENTRY(alpha=2.0),
-        lambda: pb.GENTRY(ridge=2.0),
+        lambda: pb.GENTRY(penalty=2.0),
         lambda: pb.GENTRY(basis="first"),
         lambda: pb.GENTRY(arm_effects=0.5),
         lambda: pb.GENTRY(schedule="smooth"),

@@ -34,7 +34,7 @@ def test_every_public_strategy_and_problem_has_a_name_and_nothing_else_has() -> 
     "strategy",
     [
         pb.GENTRY(),
-        pb.GENTRY(alpha=0.3, ridge=2.0, schedule="smooth", basis="first"),
+        pb.GENTRY(alpha=0.3, penalty=2.0, schedule="smooth", basis="first"),
         pb.REGRET(alpha=1e-7),
         pb.UE(alpha=0.5),
     ],

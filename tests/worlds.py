@@ -21,14 +21,14 @@ OPTIMISTIC = [pb.UE(), pb.ProjectedUE(alpha=0.3)]
 FORMS: list[LinearStrategy] = [
     pb.GENTRY(),
     pb.CURSE(alpha=0.3, basis="first"),
-    pb.REGRET(ridge=2.0),
+    pb.REGRET(penalty=2.0),
     pb.UE(alpha=0.3),
     pb.ProjectedUE(),
     pb.EIIDS(),
-    pb.EIIDS(noise=0.2, ridge=1.0),
+    pb.EIIDS(noise=0.2, penalty=1.0),
     pb.DirectedIDS(),
     pb.DirectedIDS(radius="published"),
-    pb.DirectedIDS(radius="published", bound=2.0, noise=0.4, ridge=2.0),
+    pb.DirectedIDS(radius="published", bound=2.0, noise=0.4, penalty=2.0),
 ]
 ALL = [*FORMS, *(s for s in everyone() if type(s) not in {type(form) for form in FORMS})]
 """Every strategy, some in several forms."""

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from projbandits.deciding import Decider as Decider
     from projbandits.deciding import Decision as Decision
     from projbandits.estimator import ProjectedRidge as ProjectedRidge
-    from projbandits.evaluation import Log as Log
-    from projbandits.evaluation import replay as replay
+    from projbandits.evaluation.log import Log as Log
+    from projbandits.evaluation.replay import replay as replay
     from projbandits.features.features import Features as Features
-    from projbandits.finding import Found as Found
     from projbandits.finding import SideInformation as SideInformation
+    from projbandits.finding import SubspaceEstimate as SubspaceEstimate
     from projbandits.finding import find_subspace as find_subspace
     from projbandits.results import Result as Result
     from projbandits.ridge import Ridge as Ridge
@@ -38,12 +38,13 @@ _HOMES = {
     "subspace": ("Subspace",),
     "arms": None,
     "ridge": ("Ridge",),
-    "finding": ("Found", "SideInformation", "find_subspace"),
+    "finding": ("SubspaceEstimate", "SideInformation", "find_subspace"),
     "strategies": None,
     "results": ("Result",),
     "simulation": ("simulate",),
     "deciding": ("Decider", "Decision"),
-    "evaluation": ("Log", "replay"),
+    "evaluation.log": ("Log",),
+    "evaluation.replay": ("replay",),
     "estimator": ("ProjectedRidge",),
     "features": ("Features",),
     "service.client": ("connect",),

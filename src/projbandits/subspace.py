@@ -162,7 +162,7 @@ class Subspace:
         return cls(np.eye(len(known))[:, kept], known)
 
     @classmethod
-    def against(cls, X: npt.ArrayLike | pd.DataFrame, attributes: Any) -> Subspace:
+    def uncorrelated_with(cls, X: npt.ArrayLike | pd.DataFrame, attributes: Any) -> Subspace:
         """Return the part of the features that no linear predictor of the attributes can use.
 
         It is the orthogonal complement of cov(x, z): over these items cov(P_U x, z) = 0. For two
@@ -181,7 +181,7 @@ class Subspace:
         --------
         >>> import projbandits as pb
         >>> X = [[1.0, 5.0], [1.0, 3.0], [0.0, 4.0], [0.0, 2.0]]
-        >>> U = pb.Subspace.against(X, ["f", "f", "m", "m"])
+        >>> U = pb.Subspace.uncorrelated_with(X, ["f", "f", "m", "m"])
         >>> abs(U.basis).round(3)
         array([[0.707],
                [0.707]])

@@ -55,8 +55,8 @@ def filled(steps: int = 200) -> pb.Decider:
     decider = pb.Decider(pb.GENTRY(alpha=5.0), subspace=subspace, seed=0, log=True)
     rng = np.random.default_rng(0)
     past = _films(rng, 3000)
-    rewards = 0.3 * past["drama"] + past["age"] + 0.3 * rng.normal(size=len(past))
-    decider.learn(past.assign(age=past["age"].mean()), rewards)
+    outcomes = 0.3 * past["drama"] + past["age"] + 0.3 * rng.normal(size=len(past))
+    decider.learn(past.assign(age=past["age"].mean()), outcomes)
     return _played(decider, rng, steps, np.array([0.3, 0.0, 1.0]))
 
 

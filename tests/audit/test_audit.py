@@ -32,7 +32,7 @@ def test_an_audit_says_what_it_left_out(tmp_path: Path) -> None:
 
 def test_decisions_under_another_subspace_are_counted_apart() -> None:
     decider = played(steps=20)
-    decider.change(subspace=pb.Subspace.without("group", columns=COLUMNS))
+    decider.reconfigure(subspace=pb.Subspace.without("group", columns=COLUMNS))
     for decision in decider.ask(world(np.random.default_rng(5)), count=2):
         decider.tell(decision.id, 1.0)
     about = decider.audit().about
@@ -73,7 +73,7 @@ def test_an_audit_counts_what_was_given_up(strategy: Any) -> None:
     costs = decider.audit().given_up
     log = decider.log()
     arms = log[[f"x[{name}]" for name in COLUMNS]].to_numpy()
-    _, theta, _ = naive.centred_ridge(arms, log["reward"].to_numpy(), 1.0)
+    _, theta, _ = naive.centred_ridge(arms, log["outcome"].to_numpy(), 1.0)
     kept = 4 if strategy is pb.CURSE else 2
     lost = []
     for row in log.to_dict("records"):

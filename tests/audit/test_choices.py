@@ -61,7 +61,7 @@ def test_a_few_decisions_under_a_new_subspace_clear_nobody() -> None:
     decider = fooled.honest(pb.ProjectedTS(), steps=100)
     rng = np.random.default_rng(0)
     assert decider.audit().influence == "none"
-    decider.change(subspace=pb.Subspace.coordinates([0], d=4))
+    decider.reconfigure(subspace=pb.Subspace.coordinates([0], d=4))
     for steps, cleared in ((1, False), (71, False), (1, True)):
         for _ in range(steps):
             decision = decider.ask(rng.normal(size=(8, 4)))

@@ -31,7 +31,7 @@ def test_a_kept_product_of_a_protected_column_is_seen_by_exposure(binary: bool) 
 
 
 @pytest.mark.parametrize(
-    "made", [fooled.units, lambda: fooled.units(scale=1.0, noise=0.1, ridge=300.0), fooled.filled]
+    "made", [fooled.units, lambda: fooled.units(scale=1.0, noise=0.1, penalty=300.0), fooled.filled]
 )
 @pytest.mark.filterwarnings("ignore:column .* has entries of about")  # which is the other remedy
 def test_an_effect_that_moved_into_a_kept_feature_is_found(made: Any) -> None:

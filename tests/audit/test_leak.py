@@ -17,7 +17,7 @@ from tests.audit import fooled
 def data(decider: pb.Decider) -> tuple[Any, Any]:
     log = decider.log()
     X = log[[c for c in log.columns if c.startswith("x[")]].to_numpy()
-    return X, log["reward"].to_numpy()
+    return X, log["outcome"].to_numpy()
 
 
 @pytest.mark.parametrize("history", [0, 80])
@@ -28,10 +28,10 @@ def test_a_leak_is_what_the_protected_effect_adds_to_the_belief(history: int) ->
         rng = np.random.default_rng(0)
         theta = rng.normal(size=4)
         past = rng.normal(size=(history, 4))
-        rewards = past @ theta + 0.3 * rng.normal(size=history)
+        outcomes = past @ theta + 0.3 * rng.normal(size=history)
     else:
-        past, rewards = np.empty((0, 4)), np.empty(0)
-    A, b = np.vstack([past, X]), np.append(rewards, r)
+        past, outcomes = np.empty((0, 4)), np.empty(0)
+    A, b = np.vstack([past, X]), np.append(outcomes, r)
     found = decider.audit().leak.table
     for j in (0, 1):
         expected, error = naive.leak(A, b, X, r, 1.0, kept=[0, 1], j=j)

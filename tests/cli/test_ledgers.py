@@ -16,7 +16,7 @@ def store(tmp_path: Path) -> str:
     url = f"sqlite:///{tmp_path}/films.db"
     decider = make(url)
     for i in range(6):
-        decision = decider.ask(offer(str(i)), id=str(i))
+        decision = decider.ask(offer(str(i)), request_id=str(i))
         if i < 5:
             decider.tell(decision, 0.5 * i)
     decider.close()
@@ -34,7 +34,7 @@ def test_a_store_is_listed_and_a_ledger_shown(store: str) -> None:
 def test_a_log_is_exported(store: str, tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
     assert call("ledger", "export", NAME, path, "--store", store).exit_code == 0
-    assert pq.read_table(path)["reward"].to_pylist()[:5] == [0.0, 0.5, 1.0, 1.5, 2.0]
+    assert pq.read_table(path)["outcome"].to_pylist()[:5] == [0.0, 0.5, 1.0, 1.5, 2.0]
     assert "is there" in refused("ledger", "export", NAME, path, "--store", store)
 
 
@@ -63,7 +63,7 @@ def test_a_damaged_ledger_is_named_in_one_line(store: str) -> None:
     path = store.removeprefix("sqlite:///")
     with sqlite3.connect(path) as connection:
         connection.execute(
-            f"UPDATE projbandits_events SET reward = 9.0 WHERE place = {place(1, 5)}"
+            f"UPDATE projbandits_events SET outcome = 9.0 WHERE place = {place(1, 5)}"
         )
     connection.close()
     assert f"{path} is damaged" in refused("ledger", "check", NAME, "--store", store)

@@ -20,7 +20,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def given(folder: Path) -> list[str]:
-    arms = ["--arms", str(folder / "arms.csv"), "--action", "item", "--reward", "click"]
+    arms = ["--arms", str(folder / "arms.csv"), "--action", "item", "--outcome", "click"]
     return [*arms, "--protected", "race"]
 
 
@@ -72,7 +72,7 @@ def test_a_whole_log_is_fitted(folder: Path) -> None:
 
 def test_what_a_log_lacks_is_said_in_one_line(folder: Path) -> None:
     said = refused("fit", folder / "log.parquet", "--features", "a,b")
-    assert "log must have a column 'reward', it is missing" in said
+    assert "log must have a column 'outcome', it is missing" in said
     said = refused("replay", folder / "log.parquet", "GENTRI", *given(folder), "--propensity", "p")
     assert "a column of the log, got 'GENTRI': did you mean 'GENTRY'?" in said
     said = refused("replay", folder / "log.parquet", "clik", *given(folder), "--propensity", "p")

@@ -40,7 +40,7 @@ def test_an_amended_outcome_counts_as_if_it_had_been_told() -> None:
     asked = [straight.ask(some_arms(rng)) for _ in range(12)]
     straight.tell_many([(asked[i], value) for i, value in sorted(values.items())])
     np.testing.assert_array_equal(decider.ridge.factor, straight.ridge.factor)
-    assert decider.log()["reward"].tolist()[3:6] == [50.0, 4.0, pytest.approx(np.nan, nan_ok=True)]
+    assert decider.log()["outcome"].tolist()[3:6] == [50.0, 4.0, pytest.approx(np.nan, nan_ok=True)]
     decider.amend(made[5], 7.0)  # it counts after all
     values[5] = 7.0
     expected = solution([(made[i], value) for i, value in values.items()])
@@ -99,8 +99,10 @@ def test_without_a_log_what_was_learnt_stays_learnt() -> None:
 
 
 @pytest.mark.parametrize("log", [False, True])
-@pytest.mark.parametrize("reward", [None, 0.0])
-def test_decisions_expire(log: bool, reward: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("outcome", [None, 0.0])
+def test_decisions_expire(
+    log: bool, outcome: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = [1000.0]
     monkeypatch.setattr("time.time", lambda: clock[0])
     decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=log)
@@ -109,16 +111,16 @@ def test_decisions_expire(log: bool, reward: float | None, monkeypatch: pytest.M
     clock[0] += 86_400.0
     late = decider.ask(np.eye(3))
     assert decider.expire("1.5d") == ()
-    assert set(decider.expire(timedelta(hours=12), reward)) == {early[1].id, early[2].id}
+    assert set(decider.expire(timedelta(hours=12), outcome)) == {early[1].id, early[2].id}
     assert [d.id for d in decider.pending] == [late.id]
-    assert decider.ridge.n == (1 if reward is None else 3)
+    assert decider.ridge.n == (1 if outcome is None else 3)
     with pytest.raises(ValueError, match="expired"):
         decider.tell(early[1], 1.0)
     clock[0] += 100.0
     assert decider.expire(60) == (late.id,)
     if log:
         decider.amend(early[1], 1.0)  # it came too late, and counts
-        assert decider.log()["reward"][1] == 1.0
+        assert decider.log()["outcome"][1] == 1.0
 
 
 @pytest.mark.parametrize("after", ["soon", "24", "-3h", 0, -1.0, "1 fortnight", None])
@@ -131,19 +133,19 @@ def test_history_of_the_same_id_is_learnt_once() -> None:
     for log in (False, True):
         decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=log)
         for _ in range(2):
-            decider.learn(np.eye(3), [1.0, 2.0, 3.0], id="2025")
+            decider.learn(np.eye(3), [1.0, 2.0, 3.0], request_id="2025")
         assert decider.ridge.n == 3
         with pytest.raises(ValueError, match="id '2025' was learnt before, from other rows"):
-            decider.learn(np.eye(3), [1.0, 2.0, 4.0], id="2025")
+            decider.learn(np.eye(3), [1.0, 2.0, 4.0], request_id="2025")
         decider.learn(np.eye(3), [1.0, 2.0, 3.0])
         assert decider.ridge.n == 6
 
 
-@pytest.mark.parametrize("strategy", [pb.UE(), pb.REGRET(), pb.GENTRY(ridge=3.0)], ids=repr)
+@pytest.mark.parametrize("strategy", [pb.UE(), pb.REGRET(), pb.GENTRY(penalty=3.0)], ids=repr)
 def test_a_change_keeps_what_was_learnt(strategy: Any) -> None:
     decider, made = played()
     V3 = pb.Subspace.coordinates([1, 2], d=3)
-    decider.change(strategy=strategy, subspace=V3)
+    decider.reconfigure(strategy=strategy, subspace=V3)
     twin = pb.Decider(strategy, subspace=V3, seed=0, log=True)
     twin.learn(np.array([d.arm for d in made[:10]]), np.arange(10.0))
     np.testing.assert_allclose(decider.ridge.theta, twin.ridge.theta, atol=1e-12)
@@ -152,7 +154,7 @@ def test_a_change_keeps_what_was_learnt(strategy: Any) -> None:
     assert decider.steps == 12
     # Decisions from before are explained by the lights of then.
     assert len(decider.explain(made[11].id).table) == 6
-    decider.change(strategy=pb.GENTRY(), subspace=U3)
+    decider.reconfigure(strategy=pb.GENTRY(), subspace=U3)
     np.testing.assert_array_equal(decider.ridge.factor, played()[0].ridge.factor)
 
 
@@ -168,20 +170,20 @@ def test_a_change_that_cannot_be_is_refused() -> None:
         ({"strategy": "UE"}, TypeError, "strategy must be one like"),
     ):
         with pytest.raises(error, match=message):
-            decider.change(**change)
+            decider.reconfigure(**change)
         assert fingerprint(decider) == before
-    decider.change(strategy=pb.UE())
+    decider.reconfigure(strategy=pb.UE())
     assert decider.ridge.n == 1
 
 
 def test_another_subspace_is_matched_by_name() -> None:
     U = pb.Subspace.without("age", columns=["age", "price", "size"])
     decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0)
-    decider.change(subspace=pb.Subspace.without("price", columns=["size", "price", "age"]))
+    decider.reconfigure(subspace=pb.Subspace.without("price", columns=["size", "price", "age"]))
     np.testing.assert_array_equal(decider.subspace.matrix, np.diag([1.0, 0.0, 1.0]))
     assert decider.columns == ("age", "price", "size")
     with pytest.raises(ValueError, match="'cost'"):
-        decider.change(subspace=pb.Subspace.without("cost", columns=["size", "cost", "age"]))
+        decider.reconfigure(subspace=pb.Subspace.without("cost", columns=["size", "cost", "age"]))
 
 
 def test_what_was_spilled_cannot_be_learnt_again(tmp_path: Path) -> None:
@@ -189,7 +191,7 @@ def test_what_was_spilled_cannot_be_learnt_again(tmp_path: Path) -> None:
     decider.spill(tmp_path / "told.parquet")
     before = fingerprint(decider)
     with pytest.raises(ValueError, match="do not spill it"):
-        decider.change(strategy=pb.REGRET())
+        decider.reconfigure(strategy=pb.REGRET())
     with pytest.raises(ValueError, match="cannot be unlearnt"):
         decider.amend(made[0], 7.0)
     assert fingerprint(decider) == before
@@ -216,8 +218,8 @@ def test_what_was_withdrawn_is_amended_only_where_the_choice_is_kept(tmp_path: P
         assert fingerprint(decider) == before
     with pytest.raises(ValueError, match="which is what `expire` says"):
         plain.withdraw(plain.ask(np.eye(3)), "expired")
-    with pytest.raises(TypeError, match="reward must be a number, got 'none'"):
-        pb.Decider(subspace=U3).expire("24h", reward="none")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="outcome must be a number, got 'none'"):
+        pb.Decider(subspace=U3).expire("24h", outcome="none")  # type: ignore[arg-type]
 
 
 def test_a_decision_without_an_outcome_is_spilled_with_the_others(tmp_path: Path) -> None:
@@ -228,6 +230,6 @@ def test_a_decision_without_an_outcome_is_spilled_with_the_others(tmp_path: Path
     decider.spill(tmp_path / "told.parquet")
     after = decider.log()
     assert after["id"].tolist() == before["id"].tolist()
-    np.testing.assert_array_equal(after["reward"], before["reward"])
+    np.testing.assert_array_equal(after["outcome"], before["outcome"])
     assert decider.explain(made[10].id).reason
     assert [d.id for d in decider.pending] == [made[11].id]

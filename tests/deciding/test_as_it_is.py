@@ -143,7 +143,7 @@ def test_items_have_a_quality_of_their_own_and_new_ones_may_come() -> None:
     for t in range(600):
         there = rng.choice(6 if t < 200 else 12, 5, replace=False)  # six come later
         for who in missed:
-            decision = who.ask(X[there], ids=there)
+            decision = who.ask(X[there], labels=there)
             i = int(decision.label or 0)
             assert i == there[decision.index]
             who.tell(decision, float(worth[i] + 0.3 * rng.normal()))
@@ -161,7 +161,7 @@ def test_a_list_of_dicts_is_a_table() -> None:
     with pytest.raises(ValueError, match="must be finite, got nan in row 1, column 'age'"):
         pb.Decider(subspace=U, seed=0).ask([rows[0], {"price": 1.0}])
     features = pb.Features(numeric=["price", "age"], protected=["age"]).fit(rows)
-    assert pb.Decider(features=features, seed=0).ask(rows, ids=["x", "y"]).label in ("x", "y")
+    assert pb.Decider(features=features, seed=0).ask(rows, labels=["x", "y"]).label in ("x", "y")
 
 
 def test_a_half_life_recovers_when_theta_flips() -> None:

@@ -29,9 +29,9 @@ def test_told_at_once_it_is_the_strategy_itself(strategy: pb.GENTRY) -> None:
         choice = strategy.select(state, pb.FiniteArms(X), streams.at(session=0, draw=t))
         assert (decision.index, decision.propensity) == (choice.index, choice.probability)
         np.testing.assert_array_equal(decision.arm, choice.arm.x)
-        reward = float(rng.normal())
-        decider.tell(decision.id, reward)
-        state = strategy.update(state, choice.arm, reward)
+        outcome = float(rng.normal())
+        decider.tell(decision.id, outcome)
+        state = strategy.update(state, choice.arm, outcome)
     np.testing.assert_array_equal(decider.ridge.factor, state.ridge.factor)
     assert decider.steps == 60
 
@@ -81,9 +81,9 @@ def test_from_four_threads_nothing_is_lost() -> None:
         decisions = [decider.ask(sets[i % 20]) for i in range(2500)]
         order.shuffle(decisions)
         for decision in decisions:
-            reward = float(decision.arm @ theta + rng.normal())
-            decider.tell(decision.id, reward)
-            told.append((decision.arm, reward))
+            outcome = float(decision.arm @ theta + rng.normal())
+            decider.tell(decision.id, outcome)
+            told.append((decision.arm, outcome))
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     for thread in threads:

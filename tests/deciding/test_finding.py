@@ -51,7 +51,7 @@ def test_a_change_of_u_loses_nothing_and_is_in_the_ledger(tmp_path: Path) -> Non
     decider = talk(30, store)
     before, log = decider.ridge, decider.log()
     U = pb.find_subspace(attributes=side(), leave_out=1).subspace
-    decider.change(subspace=U)
+    decider.reconfigure(subspace=U)
     np.testing.assert_array_equal(decider.ridge.factor, before.factor)
     assert decider.steps == 30
     pd.testing.assert_frame_equal(decider.log(), log)

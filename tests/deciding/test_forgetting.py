@@ -25,18 +25,18 @@ class Clock:
 
 
 def played(decider: pb.Decider, clock: Clock | None = None, steps: int = 30) -> list[Any]:
-    """Return the arm, the reward, the step and the time of each outcome; some come late."""
+    """Return the arm, the outcome, the step and the time of each outcome; some come late."""
     rng, told, waiting = np.random.default_rng(0), [], list[pb.Decision]()
     X = rng.normal(size=(8, 3))
     for t in range(steps):
         if clock is not None:
             clock.now += float(rng.exponential(DAY))
-        waiting.append(decider.ask(X, ids=range(8)))
+        waiting.append(decider.ask(X, labels=range(8)))
         if t % 3 == 2:
             for decision in waiting:
-                reward = float(decision.arm @ THETA + 0.3 * rng.normal())
-                decider.tell(decision, reward)
-                told.append((decision.arm, reward, t + 1, clock and clock.now))
+                outcome = float(decision.arm @ THETA + 0.3 * rng.normal())
+                decider.tell(decision, outcome)
+                told.append((decision.arm, outcome, t + 1, clock and clock.now))
             waiting = []
     return told
 
@@ -47,7 +47,7 @@ def weighted(told: list[Any], weights: naive.Array, penalty: float) -> naive.Arr
 
 
 def test_half_a_life_in_decisions_is_a_weighted_ridge() -> None:
-    decider = pb.Decider(pb.GENTRY(ridge=0.7), subspace=U3, seed=0, half_life=10)
+    decider = pb.Decider(pb.GENTRY(penalty=0.7), subspace=U3, seed=0, half_life=10)
     told = played(decider)
     weights = np.array([0.5 ** ((30 - step) / 10) for _, _, step, _ in told])
     np.testing.assert_allclose(decider.ridge.theta, weighted(told, weights, 0.7), rtol=1e-9)
@@ -60,7 +60,7 @@ def test_half_a_life_in_time_is_a_weighted_ridge_at_the_time_of_each_decision(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock(monkeypatch)
-    decider = pb.Decider(pb.GENTRY(ridge=0.7), subspace=U3, seed=0, half_life="5d")
+    decider = pb.Decider(pb.GENTRY(penalty=0.7), subspace=U3, seed=0, half_life="5d")
     told = played(decider, clock)
     clock.now += 20 * DAY  # nothing happens for a while
     decision = decider.ask(np.eye(3))
@@ -92,20 +92,20 @@ def test_what_is_known_and_decided_has_the_same_bits_however_it_is_reached(
     decider = pb.Decider(strategy, subspace=U3, seed=0, half_life=half_life, store=store, name="it")
     played(decider, clock)
     decider.decay(0.5)
-    decider.change(half_life=20)
+    decider.reconfigure(half_life=20)
     played(decider, clock)
     decider.save(tmp_path / "file")
     others = [pb.Decider.open(store, "it"), pb.Decider.load(tmp_path / "file")]
     first = next(held for chunk in decider._ledger.decisions() for held in chunk)
-    assert first.reward is not None
+    assert first.outcome is not None
     for other in others:
         assert other.ridge.factor.tobytes() == decider.ridge.factor.tobytes()
         assert other.half_life == decider.half_life == 20.0
         assert other.ridge.forgotten == decider.ridge.forgotten
     amended = others[1]
-    amended.amend(first.decision.id, first.reward + 1.0)
+    amended.amend(first.decision.id, first.outcome + 1.0)
     assert amended.ridge.factor.tobytes() != decider.ridge.factor.tobytes()
-    amended.amend(first.decision.id, first.reward)
+    amended.amend(first.decision.id, first.outcome)
     assert amended.ridge.factor.tobytes() == decider.ridge.factor.tobytes()
     reader = decider._logged()
     for chunk in decider._ledger.decisions():
@@ -131,7 +131,7 @@ def test_without_a_log_it_forgets_the_same(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_decay_by_hand_is_a_weighted_ridge() -> None:
-    decider = pb.Decider(pb.GENTRY(ridge=0.7), subspace=U3, seed=0)
+    decider = pb.Decider(pb.GENTRY(penalty=0.7), subspace=U3, seed=0)
     told = played(decider)
     decider.decay(0.25)
     told += played(decider)
@@ -145,7 +145,7 @@ def test_decay_by_hand_is_a_weighted_ridge() -> None:
 def test_a_half_life_can_be_given_up() -> None:
     decider = pb.Decider(pb.EIIDS(arm_effects=0.5), subspace=U3, seed=0, half_life=5)
     played(decider)
-    decider.change(half_life=math.inf)
+    decider.reconfigure(half_life=math.inf)
     forgotten = decider.ridge.forgotten
     played(decider)
     assert decider.half_life is None

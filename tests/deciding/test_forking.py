@@ -74,7 +74,7 @@ def _whole(decider: pb.Decider) -> bool:
         decision = decider.ask(np.eye(3))
         decider.tell(decision, float(decision.arm[0]))
     held = [held for some in decider._ledger.decisions() for held in some]
-    told = [held for held in held if held.reward is not None]
+    told = [held for held in held if held.outcome is not None]
     X = np.array([held.arm for held in told])
-    _, theta, _ = naive.centred_ridge(X, np.array([held.reward for held in told]), 1.0)
+    _, theta, _ = naive.centred_ridge(X, np.array([held.outcome for held in told]), 1.0)
     return bool(np.abs(decider.ridge.theta - theta).max() < 1e-8) and decider.steps == len(held)

@@ -14,49 +14,51 @@ from tests.worlds import U3
 def test_asking_again_is_the_same_decision(log: bool) -> None:
     decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=log)
     X = some_arms(np.random.default_rng(0))
-    first = decider.ask(X, id="request 1", meta={"page": "home"})
+    first = decider.ask(X, request_id="request 1", meta={"page": "home"})
     before = fingerprint(decider)
-    again = decider.ask(X, id="request 1", meta={"page": "other"})
+    again = decider.ask(X, request_id="request 1", meta={"page": "other"})
     assert (again.id, again.index, again.propensity, again.step) == (
         ("request 1", first.index, first.propensity, 1)
     )
     assert first.meta == again.meta == {"page": "home"}
     assert fingerprint(decider) == before
-    pair = decider.ask(X, id="request 2", count=2)
+    pair = decider.ask(X, request_id="request 2", count=2)
     assert [d.id for d in pair] == ["request 2/0", "request 2/1"]
-    assert [d.index for d in decider.ask(X, id="request 2", count=2)] == [d.index for d in pair]
+    assert [d.index for d in decider.ask(X, request_id="request 2", count=2)] == [
+        d.index for d in pair
+    ]
     with pytest.raises(ValueError, match="was asked for before, with another count"):
-        decider.ask(X, id="request 2", count=3)
+        decider.ask(X, request_id="request 2", count=3)
     assert decider.steps == 3
 
 
 def test_the_chosen_arm_must_be_in_its_place() -> None:
     decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.0), subspace=U3, seed=0)
     X = some_arms(np.random.default_rng(0))
-    first = decider.ask(X, id="a")
+    first = decider.ask(X, request_id="a")
     assert first.index == 0
     more = np.vstack([X, [[1.0, 2.0, 3.0]]])  # other arms do not matter
-    assert decider.ask(more, id="a").index == 0
+    assert decider.ask(more, request_id="a").index == 0
     before = fingerprint(decider)
     for other in (X[::-1], pb.Ball(d=3), X[1:]):
         with pytest.raises(ValueError, match="is not in its place among these"):
-            decider.ask(other, id="a")
-    point = decider.ask(pb.Ball(d=3), id="b")
-    assert (decider.ask(pb.Ball(d=3, radius=2.0), id="b").arm == point.arm).all()
+            decider.ask(other, request_id="a")
+    point = decider.ask(pb.Ball(d=3), request_id="b")
+    assert (decider.ask(pb.Ball(d=3, radius=2.0), request_id="b").arm == point.arm).all()
     with pytest.raises(ValueError, match="is not in its place"):
-        decider.ask(pb.Ball(d=3, radius=0.1), id="b")
+        decider.ask(pb.Ball(d=3, radius=0.1), request_id="b")
     assert decider.steps == before[1] + 1
 
 
 def test_without_a_log_a_decision_that_was_told_cannot_be_repeated() -> None:
     decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
-    decider.tell(decider.ask(np.eye(3), id="a"), 1.0)
+    decider.tell(decider.ask(np.eye(3), request_id="a"), 1.0)
     with pytest.raises(ValueError, match=r"keep a log \(log=True or store=\)"):
-        decider.ask(np.eye(3), id="a")
+        decider.ask(np.eye(3), request_id="a")
     logged = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=True)
-    first = logged.ask(np.eye(3), id="a")
+    first = logged.ask(np.eye(3), request_id="a")
     logged.tell("a", 1.0)
-    assert logged.ask(np.eye(3), id="a").index == first.index
+    assert logged.ask(np.eye(3), request_id="a").index == first.index
 
 
 def test_notes_are_in_the_log() -> None:
@@ -95,13 +97,13 @@ def test_texts_that_no_file_can_keep_are_refused_wherever_they_come(bad: str) ->
     before = fingerprint(decider)
     named = pb.Subspace.without(bad, columns=[bad, "price", "size"])
     calls: list[tuple[str, Any]] = [
-        ("id", lambda: decider.ask(np.eye(3), id=bad)),
-        ("each of ids", lambda: decider.ask(np.eye(3), ids=[bad, "b", "c"])),
-        ("each of ids", lambda: decider.learn(np.eye(3), [1, 2, 3], ids=[bad, "b", "b"])),
-        ("id", lambda: decider.learn(np.eye(3), [1, 2, 3], id=bad)),
+        ("id", lambda: decider.ask(np.eye(3), request_id=bad)),
+        ("each of ids", lambda: decider.ask(np.eye(3), labels=[bad, "b", "c"])),
+        ("each of ids", lambda: decider.learn(np.eye(3), [1, 2, 3], labels=[bad, "b", "b"])),
+        ("id", lambda: decider.learn(np.eye(3), [1, 2, 3], request_id=bad)),
         ("why", lambda: decider.withdraw(decision, bad)),
         ("a column's name", lambda: decider.ask([{bad: 1.0, "b": 2.0, "c": 3.0}])),
-        ("a column's name", lambda: decider.change(subspace=named)),
+        ("a column's name", lambda: decider.reconfigure(subspace=named)),
         ("a column's name", lambda: pb.Decider(subspace=named)),
         ("name", lambda: pb.Decider.open("sqlite:///films.db", bad)),
     ]

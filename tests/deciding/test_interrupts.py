@@ -48,10 +48,10 @@ def test_whatever_is_interrupted_and_done_again_counts_once(log: bool) -> None:
     for line in range(1, 1000):
         decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=log)
         X, told = rng.normal(size=(4, 3)), 0.5
-        decider.tell(decider.ask(X, id="before"), 0.25)
+        decider.tell(decider.ask(X, request_id="before"), 0.25)
         offer = X if line % 2 else rng.normal(size=(4, 3))
         calls: list[Callable[[], Any]] = [
-            partial(decider.ask, offer, id="a"),
+            partial(decider.ask, offer, request_id="a"),
             partial(decider.tell, "a", told),
         ]
         if log:
@@ -63,7 +63,7 @@ def test_whatever_is_interrupted_and_done_again_counts_once(log: bool) -> None:
             assert (decider.steps, decider.ridge.n) == (2, 1 + (i > 0))
             assert len(decider.pending) == (i == 0)
         if log:
-            assert decider.log()["reward"].tolist() == [0.25, told]
+            assert decider.log()["outcome"].tolist() == [0.25, told]
         if not any(was):
             break
     assert not any(was), "a call has more lines than were interrupted"

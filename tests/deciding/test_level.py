@@ -34,7 +34,7 @@ def choices(strategy: Any, constant: float, delay: int = 3, **options: Any) -> l
     rng = np.random.default_rng(0)
     X, waiting, found = rng.normal(size=(12, 3)), list[Any](), list[int | None]()
     for _ in range(40):
-        decision = decider.ask(X, ids=range(12))
+        decision = decider.ask(X, labels=range(12))
         found.append(decision.index)
         waiting.append((decision, float(round(4 * decision.arm.sum() + rng.normal())) + constant))
         if len(waiting) > delay:
@@ -254,8 +254,8 @@ def test_the_leak_is_that_of_centred_outcomes() -> None:
         decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.6), subspace=U3, seed=0, log=True)
         for _ in range(80):
             decision = decider.ask(rng.normal(size=(5, 3)) + 2.0)
-            reward = round(decision.arm.sum() + rng.normal(), 3)
-            decider.tell(decision, float(reward) + constant)
+            outcome = round(decision.arm.sum() + rng.normal(), 3)
+            decider.tell(decision, float(outcome) + constant)
         found.append(decider.audit().leak.table[["leak", "z"]].to_numpy())
     np.testing.assert_allclose(found[0], found[1], rtol=1e-4, atol=1e-7)
 
@@ -265,11 +265,11 @@ def test_a_constant_column_leaves_no_doubt_and_what_was_not_told_does() -> None:
     X = np.column_stack([np.ones(10), rng.normal(size=(10, 3))])
     decider = pb.Decider(subspace=pb.Subspace.coordinates([0, 1, 2], d=4), seed=0)
     plain = pb.Decider(subspace=pb.Subspace.coordinates([0, 1], d=3), seed=0)
-    rewards = rng.normal(size=10)
-    decider.learn(X, rewards)
-    plain.learn(X[:, 1:], rewards)
+    outcomes = rng.normal(size=10)
+    decider.learn(X, outcomes)
+    plain.learn(X[:, 1:], outcomes)
     one, other = decider.ask(X), plain.ask(X[:, 1:])
     assert one.standard_error == pytest.approx(other.standard_error)
     again = pb.Decider(subspace=pb.Subspace.coordinates([0, 1, 2], d=4), seed=0)
-    again.learn(X[[0, 0, 0]], rewards[:3])  # one item alone: of slopes it tells nothing
+    again.learn(X[[0, 0, 0]], outcomes[:3])  # one item alone: of slopes it tells nothing
     assert math.isnan(again.ask(X).standard_error)

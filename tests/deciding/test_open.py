@@ -53,17 +53,17 @@ def test_what_a_strategy_knows_is_what_a_plain_list_says(chance: random.Random) 
             for decision in decider.ask(X, count=chance.randint(1, 3)):
                 records.append({"decision": decision, "state": "open", "weight": 0.0})
         elif what == "tell" and waiting:
-            record, reward = chance.choice(waiting), float(rng.normal())
-            decider.tell(record["decision"], reward)
-            record |= {"state": "told", "reward": reward, "weight": 1.0}
+            record, outcome = chance.choice(waiting), float(rng.normal())
+            decider.tell(record["decision"], outcome)
+            record |= {"state": "told", "outcome": outcome, "weight": 1.0}
         elif what == "withdraw" and records:
             record = chance.choice(records)
             decider.withdraw(record["decision"])
             record |= {"state": "gone"}
         elif what == "amend" and (told := [r for r in records if r["state"] == "told"]):
-            record, reward = chance.choice(told), float(rng.normal())
-            decider.amend(record["decision"], reward)
-            record |= {"reward": reward}
+            record, outcome = chance.choice(told), float(rng.normal())
+            decider.amend(record["decision"], outcome)
+            record |= {"outcome": outcome}
         elif what == "decay":
             decider.decay(0.8)
             for record in records:
@@ -81,13 +81,13 @@ def test_what_a_strategy_knows_is_what_a_plain_list_says(chance: random.Random) 
     arms = np.array([r["decision"].arm for r in counted]).reshape(-1, 3) @ P
     weights = np.array([r["weight"] if r["state"] == "told" else 1.0 for r in counted])
     if told:
-        rewards = np.array([r["reward"] for r in told])
+        outcomes = np.array([r["outcome"] for r in told])
         n = len(told)
-        _, theta, level = naive.centred_ridge(arms[:n], rewards, strategy.ridge, weights[:n])
+        _, theta, level = naive.centred_ridge(arms[:n], outcomes, strategy.penalty, weights[:n])
         np.testing.assert_allclose(ridge.theta, theta, atol=1e-8)
         assert ridge.level == pytest.approx(level, abs=1e-7)
     if len(counted):
-        V, _, _ = naive.centred_ridge(arms, np.zeros(len(arms)), strategy.ridge, weights)
+        V, _, _ = naive.centred_ridge(arms, np.zeros(len(arms)), strategy.penalty, weights)
         np.testing.assert_allclose(ridge.inverse, np.linalg.inv(V), atol=1e-8)
         assert ridge.mass == pytest.approx(weights.sum())
         np.testing.assert_allclose(ridge.centre, weights @ arms / weights.sum(), atol=1e-9)
@@ -131,10 +131,10 @@ def test_estimates_and_errors_are_those_of_what_was_told() -> None:
     plain = pb.Decider(pb.EIIDS(), subspace=U3, seed=0)
     for one in (decider, plain):
         for x, r in zip(X, X @ THETA + 0.1 * np.arange(12) ** 2, strict=True):
-            one.learn(x[None], [r], ids=[str(len(one.pending))])
+            one.learn(x[None], [r], labels=[str(len(one.pending))])
         before = one.coefficients()
-        first = one.ask(X, ids=range(12))
-        later = [one.ask(first.arm[None], ids=[str(first.label)]) for _ in range(5)]
+        first = one.ask(X, labels=range(12))
+        later = [one.ask(first.arm[None], labels=[str(first.label)]) for _ in range(5)]
         for each in later:
             assert (each.estimate, each.standard_error) == (first.estimate, first.standard_error)
         assert one.coefficients().equals(before)
@@ -171,7 +171,7 @@ def test_two_processes_on_one_store_and_snapshots_read_the_same(
     one = pb.Decider(strategy, subspace=U3, seed=0, store=url, name="it")
     two, waiting = pb.Decider.open(url, "it"), list[pb.Decision]()
     for t in range(40):
-        made = (one if t % 3 else two).ask(X, count=1 + t % 2, ids=range(12))
+        made = (one if t % 3 else two).ask(X, count=1 + t % 2, labels=range(12))
         waiting += made
         if t % 4:
             decision = waiting.pop(rng.integers(len(waiting)))
@@ -211,11 +211,11 @@ def test_a_decision_whose_batch_is_not_whole_is_decided_again(tmp_path: Path) ->
     url = f"sqlite:///{tmp_path}/it.db"
     store = open_store(url)
     decider = pb.Decider(pb.EIIDS(), subspace=U3, seed=0, store=url, name="it")
-    decider.ask(X, id="taken")
+    decider.ask(X, request_id="taken")
     ledger: Any = decider._ledger
 
     def run(i: int) -> str:
-        return decider.ask(X, id="taken" if i % 4 == 0 else f"id-{i}").id
+        return decider.ask(X, request_id="taken" if i % 4 == 0 else f"id-{i}").id
 
     with ThreadPoolExecutor(12) as pool:
         ids = [*pool.map(run, range(48))]
@@ -239,7 +239,7 @@ def test_a_log_and_its_replay_know_what_was_open(tmp_path: Path) -> None:
             first = decider.pending[0]
             decider.tell(first, float(first.arm @ THETA + 7.0 + rng.normal()))
     log = decider.log()
-    told = log[log["told_after"] >= 0]
+    told = log[log["outcome_position"] >= 0]
     decider.export(tmp_path / "log.parquet")
     P = np.pad(U3.matrix, (1, 0))
     for source in (decider, log, tmp_path / "log.parquet"):

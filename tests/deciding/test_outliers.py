@@ -20,9 +20,9 @@ def decider(**more: Any) -> pb.Decider:
     return pb.Decider(subspace=U3, seed=0, log=True, **more)
 
 
-def believed(features: Any, rewards: Any, **more: Any) -> bytes:
+def believed(features: Any, outcomes: Any, **more: Any) -> bytes:
     one = decider()
-    one.learn(features, rewards, **more)
+    one.learn(features, outcomes, **more)
     return one.ridge.factor.tobytes()
 
 
@@ -39,26 +39,26 @@ def test_rewards_go_by_their_index() -> None:
 
 
 @pytest.mark.parametrize(
-    ("features", "rewards", "message"),
+    ("features", "outcomes", "message"),
     [
         (
             FILMS,
             REWARDS.reset_index(drop=True),
-            "0 in rewards is not in features: pass rewards.loc",
+            "0 in outcomes is not in features: pass outcomes.loc",
         ),
         (FILMS, REWARDS.iloc[1:], "it has other rows"),
-        (FILMS.iloc[1:], REWARDS, "'film 0' in rewards is not in features"),
+        (FILMS.iloc[1:], REWARDS, "'film 0' in outcomes is not in features"),
         (
             FILMS.set_axis(["x", "y"] * 15),
             REWARDS.set_axis(["y", "x"] * 15),
-            r"it has other rows, or some twice: .*rewards.to_numpy\(\) if the rows are in the same",
+            r"it has other rows, or some twice: .*outcomes.to_numpy\(\) if the rows are in the",
         ),
     ],
 )
-def test_rewards_of_another_index_are_refused(features: Any, rewards: Any, message: str) -> None:
+def test_rewards_of_another_index_are_refused(features: Any, outcomes: Any, message: str) -> None:
     one = decider()
-    with pytest.raises(ValueError, match=rf"rewards must have the index of features, {message}"):
-        one.learn(features, rewards)
+    with pytest.raises(ValueError, match=rf"outcomes must have the index of features, {message}"):
+        one.learn(features, outcomes)
     assert one.ridge.n == 0
 
 
@@ -66,17 +66,17 @@ def test_ids_and_contexts_go_by_their_index_too() -> None:
     effects = pb.Decider(pb.EIIDS(arm_effects=0.5), subspace=U3, seed=0, log=True)
     other = pb.Decider(pb.EIIDS(arm_effects=0.5), subspace=U3, seed=0, log=True)
     whose = pd.Series([f"item {i % 4}" for i in range(30)], index=FILMS.index)
-    effects.learn(FILMS, REWARDS, ids=whose.iloc[::-1])
-    other.learn(FILMS, REWARDS, ids=whose.tolist())
+    effects.learn(FILMS, REWARDS, labels=whose.iloc[::-1])
+    other.learn(FILMS, REWARDS, labels=whose.tolist())
     mine, theirs = effects._now().state.effects, other._now().state.effects
     assert mine.table.tobytes() == theirs.table.tobytes()
     with pytest.raises(ValueError, match="ids must have the index of features"):
-        effects.learn(FILMS, REWARDS, ids=whose.reset_index(drop=True))
+        effects.learn(FILMS, REWARDS, labels=whose.reset_index(drop=True))
     labels = pd.Series([*"xyz"], index=FILMS.index[:3])
-    chosen = decider().ask(FILMS[:3], ids=labels.iloc[::-1], count=3)
+    chosen = decider().ask(FILMS[:3], labels=labels.iloc[::-1], count=3)
     assert {d.index: d.label for d in chosen} == {0: "x", 1: "y", 2: "z"}
     with pytest.raises(ValueError, match="ids must have the index of arms"):
-        decider().ask(FILMS[:3], ids=labels.set_axis([*"pqr"]))
+        decider().ask(FILMS[:3], labels=labels.set_axis([*"pqr"]))
 
     segment = pd.DataFrame({"segment": ["x", "y"] * 15}, index=FILMS.index)
     features = pb.Features(numeric=["a"], context=["segment"]).fit(FILMS.join(segment))
@@ -96,40 +96,40 @@ def test_outcomes_by_id_go_by_their_index() -> None:
     ids = [[d.id for d in each.ask(np.eye(3), count=3)] for each in (one, other)]
     one.tell_many(pd.Series([2.0, 0.0, 1.0], index=[ids[0][i] for i in (2, 0, 1)]))
     other.tell_many(zip(ids[1], [0.0, 1.0, 2.0], strict=True))
-    assert one.log()["reward"].tolist() == other.log()["reward"].tolist() == [0.0, 1.0, 2.0]
+    assert one.log()["outcome"].tolist() == other.log()["outcome"].tolist() == [0.0, 1.0, 2.0]
 
 
 def test_a_code_for_a_missing_outcome_is_named_in_history() -> None:
     rng = np.random.default_rng(1)
-    X, rewards = rng.normal(size=(400, 3)), rng.normal(7.0, 2.0, size=400)
-    rewards[17] = -999.0
+    X, outcomes = rng.normal(size=(400, 3)), rng.normal(7.0, 2.0, size=400)
+    outcomes[17] = -999.0
     with pytest.warns(
-        UserWarning, match=r"rewards\[17\] is -999, .* deviations off: .* are 7 give"
+        UserWarning, match=r"outcomes\[17\] is -999, .* deviations off: .* are 7 give"
     ) as said:
-        decider().learn(X, rewards)
+        decider().learn(X, outcomes)
     assert said[0].filename == __file__
     one = decider()
-    with pytest.raises(UserWarning, match="rewards"):  # warnings are errors in these tests
-        one.learn(X, rewards)
+    with pytest.raises(UserWarning, match="outcomes"):  # warnings are errors in these tests
+        one.learn(X, outcomes)
     assert one.ridge.n == 0  # an error changes nothing
 
 
 def test_an_outcome_far_from_all_others_is_named_by_its_label() -> None:
-    rewards = REWARDS.sample(frac=1.0, random_state=1)
-    rewards["film 7"] = -999.0
-    assert rewards.index[7] != "film 7"
-    with pytest.warns(UserWarning, match=r"^rewards\[7\] \(of 'film 7'\) is -999"):
-        decider().learn(FILMS, rewards)
-    with pytest.warns(UserWarning, match=r"^rewards\[7\] \(of 7\) is -999"):
-        decider().learn(FILMS, rewards, ids=pd.Series(range(30), index=FILMS.index))
-    with pytest.warns(UserWarning, match=r"^rewards\[7\] is -999"):
-        decider().learn(FILMS.to_numpy(), rewards[FILMS.index].to_numpy())
+    outcomes = REWARDS.sample(frac=1.0, random_state=1)
+    outcomes["film 7"] = -999.0
+    assert outcomes.index[7] != "film 7"
+    with pytest.warns(UserWarning, match=r"^outcomes\[7\] \(of 'film 7'\) is -999"):
+        decider().learn(FILMS, outcomes)
+    with pytest.warns(UserWarning, match=r"^outcomes\[7\] \(of 7\) is -999"):
+        decider().learn(FILMS, outcomes, labels=pd.Series(range(30), index=FILMS.index))
+    with pytest.warns(UserWarning, match=r"^outcomes\[7\] is -999"):
+        decider().learn(FILMS.to_numpy(), outcomes[FILMS.index].to_numpy())
 
 
 def told(outcomes: Any) -> pb.Decider:
     one = decider()
     for i, outcome in enumerate(outcomes):
-        one.ask(np.eye(3), id=f"q{i}")
+        one.ask(np.eye(3), request_id=f"q{i}")
         one.tell(f"q{i}", float(outcome))
     return one
 
@@ -187,9 +187,9 @@ def test_what_is_explored_is_not_far_from_what_was_explored_before() -> None:
 def test_a_code_among_clicks_is_named() -> None:
     clicks = (np.random.default_rng(6).random(400) < 0.02).astype(float)
     clicks[300] = -999.0
-    with pytest.warns(UserWarning, match=r"rewards\[300\] is -999"):
+    with pytest.warns(UserWarning, match=r"outcomes\[300\] is -999"):
         decider().learn(np.ones((400, 3)), clicks)
-    with pytest.warns(UserWarning, match=r"rewards\[300\] is -999"):
+    with pytest.warns(UserWarning, match=r"outcomes\[300\] is -999"):
         decider().learn(np.ones((400, 3)), np.where(clicks == -999.0, -999.0, 0.0))
 
 

@@ -108,20 +108,20 @@ def test_a_file_without_a_log_has_them_too(tmp_path: Path) -> None:
 
 def test_the_same_id_gets_the_same_decision_in_the_same_context() -> None:
     decider = pb.Decider(features=made(), seed=0)
-    one = decider.ask(FILMS, context={"segment": "x"}, id="request-1")
-    assert decider.ask(FILMS, context={"segment": "x"}, id="request-1").label == one.label
+    one = decider.ask(FILMS, context={"segment": "x"}, request_id="request-1")
+    assert decider.ask(FILMS, context={"segment": "x"}, request_id="request-1").label == one.label
     with pytest.raises(ValueError, match="the arm chosen then is not in its place"):
-        decider.ask(FILMS, context={"segment": "y"}, id="request-1")
+        decider.ask(FILMS, context={"segment": "y"}, request_id="request-1")
 
 
 def test_history_is_raw_too() -> None:
     rng = np.random.default_rng(0)
-    rewards = rng.normal(size=len(SEEN))
+    outcomes = rng.normal(size=len(SEEN))
     one, other = pb.Decider(features=made(), seed=0), pb.Decider(features=made(), seed=0)
-    one.learn(SEEN, rewards)
-    other.learn(SEEN.drop(columns="segment"), rewards, context={"segment": SEEN["segment"]})
+    one.learn(SEEN, outcomes)
+    other.learn(SEEN.drop(columns="segment"), outcomes, context={"segment": SEEN["segment"]})
     plain = pb.Decider(subspace=made().subspace, seed=0)
-    plain.learn(made().transform(SEEN), rewards)
+    plain.learn(made().transform(SEEN), outcomes)
     for decider in (one, other):
         np.testing.assert_array_equal(decider.ridge.factor, plain.ridge.factor)
 
@@ -135,7 +135,7 @@ def test_tables_of_any_kind_are_decided_on_alike(library: str) -> None:
     else:
         table = json.loads(json.dumps(FILMS.to_dict("records")))
     context = {"segment": np.str_("x")}
-    one = pb.Decider(features=made(), seed=0).ask(table, context=context, ids=FILMS.index)
+    one = pb.Decider(features=made(), seed=0).ask(table, context=context, labels=FILMS.index)
     other = pb.Decider(features=made(), seed=0).ask(FILMS, context={"segment": "x"})
     np.testing.assert_array_equal(one.arm, other.arm)
     assert (one.label, one.context) == (other.label, other.context)
@@ -197,7 +197,7 @@ def test_coefficients_are_in_the_units_of_the_columns() -> None:
     plain.learn([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0])
     assert plain.coefficients().index.tolist() == ["intercept", "x[0]", "x[1]"]
     items = pb.Decider(pb.EIIDS(arm_effects=0.5), features=features, seed=0)
-    items.learn(rows, returns, ids=[f"film {i % 7}" for i in range(400)])
+    items.learn(rows, returns, labels=[f"film {i % 7}" for i in range(400)])
     np.testing.assert_allclose(items.coefficients()["estimate"]["length"], 0.03, rtol=0.05)
 
 

@@ -32,14 +32,14 @@ def test_the_order_of_telling_does_not_matter(order: random.Random, n: int) -> N
     decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
     decisions = [decider.ask(some_arms(rng)) for _ in range(n)]
     assert [d.id for d in decider.pending] == [d.id for d in decisions]
-    rewards = rng.normal(size=n)
-    pairs = list(zip(decisions, rewards.tolist(), strict=True))
+    outcomes = rng.normal(size=n)
+    pairs = list(zip(decisions, outcomes.tolist(), strict=True))
     order.shuffle(pairs)
     half = n // 2
-    for decision, reward in pairs[:half]:
-        decider.tell(decision.id, reward)
-    decider.tell_many({decision.id: reward for decision, reward in pairs[half:]})
-    _, theta, _ = naive.centred_ridge(np.array([d.arm for d in decisions]), rewards, 1.0)
+    for decision, outcome in pairs[:half]:
+        decider.tell(decision.id, outcome)
+    decider.tell_many({decision.id: outcome for decision, outcome in pairs[half:]})
+    _, theta, _ = naive.centred_ridge(np.array([d.arm for d in decisions]), outcomes, 1.0)
     np.testing.assert_allclose(decider.ridge.theta, theta, rtol=0, atol=1e-10)
     assert decider.pending == ()
     assert decider.steps == n
@@ -116,23 +116,23 @@ def test_forgetting_does_not_walk_over_what_was_forgotten_before(
 
 
 @pytest.mark.parametrize(
-    ("reward", "error", "message"),
+    ("outcome", "error", "message"),
     [
-        (math.nan, ValueError, "reward of .* must be finite, got nan"),
-        (math.inf, ValueError, "reward of .* must be finite, got inf"),
-        ("much", TypeError, "reward of .* must be a number, got 'much'"),
-        (1e200, ValueError, r"reward of .* must be at most 1e\+50 in size, got 1e\+200: rescale"),
-        (None, TypeError, "reward of .* must be a number, got None"),
+        (math.nan, ValueError, "outcome of .* must be finite, got nan"),
+        (math.inf, ValueError, "outcome of .* must be finite, got inf"),
+        ("much", TypeError, "outcome of .* must be a number, got 'much'"),
+        (1e200, ValueError, r"outcome of .* must be at most 1e\+50 in size, got 1e\+200: rescale"),
+        (None, TypeError, "outcome of .* must be a number, got None"),
     ],
 )
 def test_a_reward_that_is_no_number_changes_nothing(
-    reward: Any, error: type[Exception], message: str
+    outcome: Any, error: type[Exception], message: str
 ) -> None:
     decider = pb.Decider(subspace=U3, seed=0)
     decision = decider.ask(np.eye(3))
     before = fingerprint(decider)
     with pytest.raises(error, match=message):
-        decider.tell(decision.id, reward)
+        decider.tell(decision.id, outcome)
     assert fingerprint(decider) == before
 
 

@@ -43,12 +43,12 @@ def test_resumed_it_goes_on_exactly_where_it_was(tmp_path: Path) -> None:
     assert [d.id for d in one.pending] == [d.id for d in two.pending]
     rng = np.random.default_rng(3)
     for _ in range(40):
-        X, reward = rng.normal(size=(4, 3)), float(rng.normal())
+        X, outcome = rng.normal(size=(4, 3)), float(rng.normal())
         a, b = one.ask(X), two.ask(X)
         assert (a.index, a.propensity, a.estimate) == (b.index, b.propensity, b.estimate)
         assert a.id != b.id
-        one.tell(one.pending[0].id, reward)
-        two.tell(two.pending[0].id, reward)
+        one.tell(one.pending[0].id, outcome)
+        two.tell(two.pending[0].id, outcome)
     np.testing.assert_array_equal(one.ridge.factor, two.ridge.factor)
 
 
@@ -244,7 +244,7 @@ def test_offers_of_any_size_are_kept_once(tmp_path: Path) -> None:
     loaded = pb.Decider.load(tmp_path / "decider")
     assert loaded.explain(second.id).reason == decider.explain(second).reason
     assert loaded.audit().about.looked_at == 10
-    assert len(pb.replay(loaded.log(), pb.GENTRY()).rewards) == 5
+    assert len(pb.replay(loaded.log(), pb.GENTRY()).outcomes) == 5
 
 
 def test_without_a_log_nothing_large_is_kept(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Features and rewards of any scale: a decision that can be used, or a refusal with a name."""
+"""Features and outcomes of any scale: a decision that can be used, or a refusal with a name."""
 
 import math
 import warnings

@@ -32,7 +32,7 @@ def test_a_decider_is_made_once_and_joined_by_others(store: str) -> None:
         with pytest.raises(ValueError, match="name must be that of a new decider"):
             pb.Decider(strategy, subspace=subspace, store=store, name="films")
     assert two.steps == 1
-    one.change(strategy=pb.UE())
+    one.reconfigure(strategy=pb.UE())
     assert repr(two.strategy) == "UE()"
 
 
@@ -56,7 +56,7 @@ def test_all_strategies_of_ones_own_are_asked_for(store: str, tmp_path: Path) ->
     own = [pb.GENTRY(schedule=half), pb.GENTRY(schedule=quarter)]
     one = pb.Decider(own[0], subspace=U3, store=store, name="films")
     first = one.ask(np.eye(3))
-    one.change(strategy=own[1])
+    one.reconfigure(strategy=own[1])
     one.ask(np.eye(3))
     for given in (own[0], own[1], None):
         with pytest.raises(ValueError, match=r"strategy must be given.*a list of all"):
@@ -66,7 +66,7 @@ def test_all_strategies_of_ones_own_are_asked_for(store: str, tmp_path: Path) ->
     assert other.explain(first.id).reason == one.explain(first).reason
     one.save(tmp_path / "decider")
     assert pb.Decider.load(tmp_path / "decider", own).strategy is own[1]
-    one.change(strategy=pb.UE())
+    one.reconfigure(strategy=pb.UE())
     one.save(tmp_path / "decider")
     assert repr(pb.Decider.load(tmp_path / "decider", own).strategy) == "UE()"
 
@@ -74,8 +74,8 @@ def test_all_strategies_of_ones_own_are_asked_for(store: str, tmp_path: Path) ->
 def test_a_change_to_a_strategy_that_looks_the_same_is_refused() -> None:
     decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.1), subspace=U3, log=True)
     with pytest.raises(ValueError, match=r"a second GENTRY.*a name of its own"):
-        decider.change(strategy=pb.GENTRY(schedule=lambda t: 0.9))
-    decider.change(strategy=decider.strategy)
+        decider.reconfigure(strategy=pb.GENTRY(schedule=lambda t: 0.9))
+    decider.reconfigure(strategy=decider.strategy)
 
 
 def test_bad_stores_and_names_are_named(store: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,11 +99,11 @@ def test_what_was_read_before_a_change_is_read_again(store: SqlStore) -> None:
     decider, other = _decider(store), pb.Decider.open(str(store.database.url), "films")
     decider.ask(np.eye(3))
     ready = decider._begun(np.eye(3))
-    other.change(strategy=pb.UE())
+    other.reconfigure(strategy=pb.UE())
     ledger: Any = decider._ledger
     (outcome,) = store.record([ledger.work(decide=decider._together, request=ready)])
     assert isinstance(outcome, Behind)
-    other.change(strategy=pb.GENTRY(alpha=2.0))
+    other.reconfigure(strategy=pb.GENTRY(alpha=2.0))
     assert decider.ask(np.eye(3)).step == 2
     assert repr(decider.strategy) == "GENTRY(alpha=2.0)"
 
@@ -134,16 +134,16 @@ def test_offers_that_come_again_are_not_read_again_unless_their_numbers_changed(
     names = ["a", "b", "c"]
     for _ in range(2):
         for offer in arms:
-            decider.ask(offer, ids=names)
-    first, second = (decider._begun(offer, ids=names) for offer in arms)
+            decider.ask(offer, labels=names)
+    first, second = (decider._begun(offer, labels=names) for offer in arms)
     kept = [each.offer for each in decider._recent._kept.values()]
     assert first is not None
     assert second is not None
     assert [first.arms, second.arms] == kept
     arms[0][0, 0] = 5.0
-    changed = decider._begun(arms[0], ids=names)
+    changed = decider._begun(arms[0], labels=names)
     assert changed is not None
     assert changed.arms.vectors[0, 0] == 5.0  # type: ignore[attr-defined]
-    renamed = decider._begun(arms[1], ids=["x", "y", "z"])
+    renamed = decider._begun(arms[1], labels=["x", "y", "z"])
     assert renamed is not None
     assert renamed.arms.labels != second.arms.labels  # type: ignore[attr-defined]

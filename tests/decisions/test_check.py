@@ -31,9 +31,9 @@ def played(half_life: float | str | None, folder: Path) -> pb.Decider:
         decider.amend(made[5], -1.0)
         decider.decay(0.0 if turn == 0 else 0.7)
         if turn == 1:
-            decider.change(half_life="1s")  # what happens here takes milliseconds
+            decider.reconfigure(half_life="1s")  # what happens here takes milliseconds
         if turn == 2:
-            decider.change(half_life=math.inf)
+            decider.reconfigure(half_life=math.inf)
     return decider
 
 

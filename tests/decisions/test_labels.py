@@ -32,7 +32,7 @@ def played(decider: pb.Decider, steps: int = 60) -> list[pb.Decision]:
     for t in range(steps):
         there = rng.choice(12, 6, replace=False)
         names = [f"film {i}" for i in there]
-        made.append(decider.ask(rng.normal(size=(6, 3)), ids=names))
+        made.append(decider.ask(rng.normal(size=(6, 3)), labels=names))
         if t % 2:
             for decision in made[-2:]:
                 own = quality[int(str(decision.label).split()[1])]
@@ -52,14 +52,14 @@ def test_the_index_of_a_table_or_ids_say_who_the_arms_are() -> None:
     table = pd.DataFrame(X, index=["a", "b", "c"])
     assert decider.ask(X).label is None
     assert decider.ask(table).label in ("a", "b", "c")
-    assert decider.ask(table, ids=[7, 8, 9]).label in (7, 8, 9)
+    assert decider.ask(table, labels=[7, 8, 9]).label in (7, 8, 9)
     assert decider.ask(table.set_axis([4, 5, 6])).label in (4, 5, 6)
-    assert decider.ask(X, ids=np.array([4, 5, 6])).label in (4, 5, 6)
+    assert decider.ask(X, labels=np.array([4, 5, 6])).label in (4, 5, 6)
     # An index of other values names nobody.
     assert decider.ask(table.set_axis([0.5, 1.5, 2.5])).label is None
-    labels = [d.label for d in decider.ask(table, count=3, id="all")]
+    labels = [d.label for d in decider.ask(table, count=3, request_id="all")]
     assert sorted(map(str, labels)) == ["a", "b", "c"]
-    again = decider.ask(table, count=3, id="all")
+    again = decider.ask(table, count=3, request_id="all")
     assert [d.label for d in again] == labels
     assert decider.log()["label"].iloc[-3:].tolist() == labels
 
@@ -100,7 +100,7 @@ def test_the_log_has_labels_as_they_were_given(labels: list[Any], tmp_path: Path
 def test_arms_without_labels_may_stand_beside_numbered_ones(tmp_path: Path) -> None:
     decider = pb.Decider(subspace=U3, seed=0, log=True)
     decider.ask(np.eye(3))
-    decider.ask(np.eye(3), ids=[4, 5, 6])
+    decider.ask(np.eye(3), labels=[4, 5, 6])
     assert decider.log()["label"][0] is None
     decider.export(tmp_path / "log.parquet")
     table = pq.read_table(tmp_path / "log.parquet", columns=["step", "label"])
@@ -121,9 +121,9 @@ def test_arms_without_labels_may_stand_beside_numbered_ones(tmp_path: Path) -> N
 def test_ids_that_are_none_are_refused(ids: Any, message: str) -> None:
     decider = pb.Decider(subspace=U3, seed=0)
     with pytest.raises((ValueError, TypeError), match=message):
-        decider.ask(np.eye(3), ids=ids)
+        decider.ask(np.eye(3), labels=ids)
     with pytest.raises(ValueError, match="must be finitely many where they have ids"):
-        decider.ask(pb.Ball(d=3), ids=ids)
+        decider.ask(pb.Ball(d=3), labels=ids)
     assert decider.steps == 0
 
 
@@ -133,7 +133,7 @@ def test_an_index_with_duplicates_is_refused_as_ids_are() -> None:
     with pytest.raises(ValueError, match="index of arms must be distinct, got 'a' in rows 0 and 2"):
         decider.ask(twice)
     with pytest.raises(ValueError, match="ids must be distinct, got 'a' in rows 0 and 2"):
-        decider.ask(twice, ids=twice.index)
+        decider.ask(twice, labels=twice.index)
     features = pb.Features(numeric=["x0", "x1"]).fit(np.eye(3))
     raw = pb.Decider(features=features, seed=0)
     with pytest.raises(ValueError, match="index of arms must be distinct, got 'a' in rows 0 and 2"):
@@ -153,7 +153,7 @@ def test_an_index_of_names_that_lacks_one_is_refused(gap: Any) -> None:
 
 def test_effects_of_items_need_names() -> None:
     decider = pb.Decider(pb.EIIDS(arm_effects="auto"), subspace=U3, seed=0)
-    with pytest.raises(ValueError, match=r"ids must say who the arms are.*ask\(arms, ids=...\)"):
+    with pytest.raises(ValueError, match=r"ids must say who the arms are.*ask\(arms, labels=...\)"):
         decider.ask(np.eye(3))
     with pytest.raises(ValueError, match="the index of arms must be distinct"):
         decider.ask(pd.DataFrame(np.eye(3), index=["a", "a", "b"]))
@@ -170,7 +170,7 @@ def test_rows_that_are_counted_anew_are_nobody() -> None:
     with pytest.raises(ValueError, match=r"index of arms is fresh \(0 to 2\), and row 0 has other"):
         decider.ask(films.iloc[[7, 3, 9]].reset_index(drop=True))
     assert decider.steps == 3
-    assert decider.ask(films.iloc[[7, 3]].reset_index(drop=True), ids=[7, 3]).label in (7, 3)
+    assert decider.ask(films.iloc[[7, 3]].reset_index(drop=True), labels=[7, 3]).label in (7, 3)
 
 
 @pytest.mark.parametrize("strategy", WITH_EFFECTS, ids=repr)
@@ -239,36 +239,36 @@ def test_a_strategy_with_effects_can_take_over() -> None:
     plain = pb.Decider(pb.EIIDS(), subspace=U3, seed=0, log=True)
     made = played(plain)
     after = pb.EIIDS(arm_effects=0.5, noise=0.3)
-    plain.change(strategy=after)
+    plain.reconfigure(strategy=after)
     told = [(d.label, d.arm, plain._ledger.held(d.id)) for d in made]
     fresh = Items.prior(3, 0.1, 0.5, 0.3, intercept=True)
     for label, x, held in told:
         assert held is not None
-        assert held.reward is not None
-        fresh = fresh.update(str(label), x, held.reward)
+        assert held.outcome is not None
+        fresh = fresh.update(str(label), x, held.outcome)
         fresh = fresh.fitted(0.5, 0.3) if fresh.refit_due else fresh
     found: Items = plain._now().state.effects
     np.testing.assert_allclose(found.theta, fresh.theta, rtol=1e-9)
     assert found.labels == fresh.labels
-    plain.change(strategy=pb.EIIDS())
+    plain.reconfigure(strategy=pb.EIIDS())
     assert plain._now().state.effects is None
 
 
 def test_history_says_whose_returns_it_holds() -> None:
     rng = np.random.default_rng(0)
-    X, rewards = rng.normal(size=(50, 3)), rng.normal(size=50)
+    X, outcomes = rng.normal(size=(50, 3)), rng.normal(size=50)
     whose = [f"film {i % 5}" for i in range(50)]
     decider = pb.Decider(pb.EIIDS(arm_effects=0.5), subspace=U3, seed=0, log=True)
-    decider.learn(X, rewards, ids=whose, id="old")
-    decider.learn(X, rewards, ids=whose, id="old")
+    decider.learn(X, outcomes, labels=whose, request_id="old")
+    decider.learn(X, outcomes, labels=whose, request_id="old")
     items: Items = decider._now().state.effects
     assert items.labels == [f"film {i}" for i in range(5)]
     assert items.n == 50
     with pytest.raises(ValueError, match="learnt before, from other rows"):
-        decider.learn(X, rewards, ids=whose[::-1], id="old")
+        decider.learn(X, outcomes, labels=whose[::-1], request_id="old")
     with pytest.raises(ValueError, match="ids must have 50 entries"):
-        decider.learn(X, rewards, ids=whose[:3])
-    decider.learn(X[:2], rewards[:2])  # each an item of its own
+        decider.learn(X, outcomes, labels=whose[:3])
+    decider.learn(X[:2], outcomes[:2])  # each an item of its own
     assert decider._now().state.effects.size == 7
 
 
@@ -292,7 +292,7 @@ def test_wines_with_ids_reach_the_regret_of_a_simulation() -> None:
         missed = 0.0
         for _ in range(horizon):
             order = rng.permutation(len(X))  # in another place every time
-            decision = decider.ask(X[order], ids=order)
+            decision = decider.ask(X[order], labels=order)
             i = int(decision.label or 0)
             missed += world.best_reward - world.arm_rewards[i]
             decider.tell(decision, float(world.arm_returns[i] + 0.5 * rng.normal()))

@@ -26,7 +26,7 @@ def test_the_log_has_a_row_for_each_decision() -> None:
     pending = decider.ask(world(np.random.default_rng(5)))
     log = decider.log()
     assert log["step"].tolist() == list(range(1, 22))
-    assert log["reward"].isna().tolist() == [False] * 20 + [True]
+    assert log["outcome"].isna().tolist() == [False] * 20 + [True]
     assert log["id"].iloc[-1] == pending.id
     assert (log["told"][:20] >= log["asked"][:20]).all()
     for row in log.to_dict("records"):

@@ -35,7 +35,7 @@ def table(n: int, seed: int = 0, effects: Any = 0.0) -> pd.DataFrame:
 
 
 def log(source: Any, **changed: Any) -> pb.Log:
-    given = {"arms": ARMS, "action": "item", "propensity": "p", "reward": "click", **changed}
+    given = {"arms": ARMS, "action": "item", "propensity": "p", "outcome": "click", **changed}
     return pb.Log.from_table(source, **given)
 
 

@@ -32,7 +32,7 @@ def test_cells_have_the_rows_that_are_alike(monkeypatch: pytest.MonkeyPatch) -> 
     expected = rows.groupby(keys)["click"]
     chunk = found.chunk
     shown = pd.DataFrame(
-        {"n": found.size, "mean": chunk.reward, "squares": found.squares},
+        {"n": found.size, "mean": chunk.outcome, "squares": found.squares},
         index=pd.MultiIndex.from_arrays(
             [
                 found.fold,

@@ -189,7 +189,7 @@ def test_where_every_mean_fits_it_is_said_that_linear_returns_were_not_tested() 
     """As many arms as features: each mean return fits, but how it splits is not known."""
     rng = np.random.default_rng(0)
     rows = {"arm": rng.integers(0, 3, 500), "p": np.full(500, 1 / 3), "r": rng.normal(size=500)}
-    columns = {"action": "arm", "propensity": "p", "reward": "r"}
+    columns = {"action": "arm", "propensity": "p", "outcome": "r"}
     three = pb.Log.from_table(rows, ARMS.to_numpy()[:3], **columns)
     two = pb.Subspace.coordinates([0, 1], d=3)
 
@@ -313,7 +313,7 @@ def test_a_difference_is_in_reach_where_neither_value_is() -> None:
     arms = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     action = rng.integers(0, 2, 500)
     rows = {"arm": action, "r": action + rng.normal(size=500), "p": [[0.5, 0.5, 0.0]] * 500}
-    given = pb.Log.from_table(rows, arms, action="arm", propensity="p", reward="r")
+    given = pb.Log.from_table(rows, arms, action="arm", propensity="p", outcome="r")
     one = pb.replay(given, lambda arms, context: [0.0, 0.5, 0.5], value="return")
     two = pb.replay(given, lambda arms, context: [0.5, 0.0, 0.5], value="return")
     for alone in (one, two):

@@ -116,7 +116,7 @@ def test_the_estimate_of_a_whole_log_is_the_ridge(tmp_path: Path) -> None:
     rows = pa.table({**{name: X[:, j] for j, name in enumerate("abc")}, "r": r})
     pq.write_table(rows, tmp_path / "log.parquet", row_group_size=60)
     V = pb.Subspace.without("c", columns=["c", "b", "a"])
-    found = pb.Log.from_table(tmp_path / "log.parquet", features=["a", "b", "c"], reward="r").fit(
+    found = pb.Log.from_table(tmp_path / "log.parquet", features=["a", "b", "c"], outcome="r").fit(
         V, penalty=1e-8
     )
     expected = pb.Ridge.prior(3, 1e-8).update_many(X, r)
@@ -179,7 +179,7 @@ def test_what_is_no_log_is_said(tmp_path: Path) -> None:
     rows = table(5)
     for changed, error, message in (
         (
-            {"reward": "clicks"},
+            {"outcome": "clicks"},
             ValueError,
             "a column 'clicks', it is missing: did you mean",
         ),
@@ -227,7 +227,7 @@ def test_an_open_bandit_folder_is_read(tmp_path: Path) -> None:
     chunk = next(found.chunks())
     assert set(chunk.context["position"]) == {1, 2, 3}
     even = pb.replay(found, lambda arms, context: np.full(3, 1 / 3), value="return").estimates()
-    assert even.loc["arm by arm", "value"] == pytest.approx(chunk.reward.mean())
+    assert even.loc["arm by arm", "value"] == pytest.approx(chunk.outcome.mean())
     with pytest.raises(ValueError, match=r"item_context\.csv and one other"):
         pb.Log.from_open_bandit(tmp_path.parent)
 
@@ -318,8 +318,8 @@ def test_a_ledger_is_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
         for decision in decider.ask(arms, count=1 + t % 2) if t % 2 else [decider.ask(arms)]:
             if t == 9:
                 continue
-            reward = float(decision.arm @ [1.0, 2.0, 3.0])
-            decider.tell(decision, reward)
+            outcome = float(decision.arm @ [1.0, 2.0, 3.0])
+            decider.tell(decision, outcome)
             p = decider.explain(decision).table["probability"].to_numpy()
             chances.append(p)
             covered.append(float((p > 0).mean()))
@@ -343,5 +343,5 @@ def test_a_ledger_is_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pb.replay(pb.Log.from_ledger(decider), decider).look.rows == rows + 1
     monkeypatch.setattr(ledger_log, "KEPT_BYTES", 0)
     again = pb.Log.from_ledger(decider)
-    assert sum(len(chunk.reward) for chunk in again.chunks()) == rows + 1
-    assert sum(len(chunk.reward) for chunk in again.chunks()) == rows + 1
+    assert sum(len(chunk.outcome) for chunk in again.chunks()) == rows + 1
+    assert sum(len(chunk.outcome) for chunk in again.chunks()) == rows + 1

@@ -59,9 +59,9 @@ def test_intervals_know_of_the_weights_that_did_not_occur() -> None:
     log = logged(2, steps=20)
     replay = pb.replay(log, pb.GENTRY())
     unit = np.sqrt(np.mean(np.vstack([x.reshape(-1, 3) for x in log["offered"]]) ** 2, axis=0))
-    last = Ridge.prior(3, 0.1).update_many(replay.arms / unit, replay.rewards)
+    last = Ridge.prior(3, 0.1).update_many(replay.arms / unit, replay.outcomes)
     for t in range(20):
-        model = Ridge.prior(3, 0.1).update_many(replay.arms[:t] / unit, replay.rewards[:t])
+        model = Ridge.prior(3, 0.1).update_many(replay.arms[:t] / unit, replay.outcomes[:t])
         X, p = log["offered"][t].reshape(-1, 3), log["probabilities"][t]
         G = sum(chance * np.outer(x, x) for x, chance in zip(X, p, strict=True))
         for column, theta in enumerate([last.theta / unit, (last.theta - model.theta) / unit]):
@@ -88,7 +88,7 @@ def test_normalised_and_cut_weights_know_of_those_that_did_not_occur_too() -> No
     larger, logs = 0, [rarely(0, 30), rarely(1, 30), logged(2, steps=30), logged(3, steps=30)]
     for log in logs:
         replay = pb.replay(log, pb.GENTRY(alpha=4.0), value="return", clip=1.5)
-        found, w, r = replay.estimates(), replay.ratios, replay.rewards
+        found, w, r = replay.estimates(), replay.ratios, replay.outcomes
         value, cut = (w @ r) / w.sum(), np.minimum(w, 1.5) * r
         terms = {
             "arm by arm, self-normalised": (w * (r - value) / w.mean(), 0.0),
@@ -174,7 +174,7 @@ def test_the_model_is_least_squares_with_scheffes_interval(value: str, u: int) -
     log = logged(6, steps=40)
     replay = pb.replay(log, pb.GENTRY(), value=value)
     found = estimates(replay)["model"]
-    X, r = log[["x[0]", "x[1]", "x[2]"]].to_numpy(), log["reward"].to_numpy()
+    X, r = log[["x[0]", "x[1]", "x[2]"]].to_numpy(), log["outcome"].to_numpy()
     theta = np.linalg.inv(X.T @ X) @ X.T @ r
     m = replay.features.mean(axis=0)
     noise = np.sqrt(((r - X @ theta) ** 2).sum() / (40 - 3))
@@ -209,7 +209,7 @@ def test_units_of_the_features_change_no_estimate() -> None:
     pd.testing.assert_frame_equal(one, other, rtol=1e-6)
 
 
-@pytest.mark.parametrize("other", [pb.REGRET(), pb.GENTRY(ridge=1e4)], ids=repr)
+@pytest.mark.parametrize("other", [pb.REGRET(), pb.GENTRY(penalty=1e4)], ids=repr)
 def test_a_wrong_belief_of_the_strategy_costs_no_precision(other: Any) -> None:
     """theta-hat is not the strategy's: shrunk or on projections, that would explain little."""
     replay = pb.replay(logged(3, steps=400), other)
@@ -237,7 +237,7 @@ def test_the_return_value_is_judged_arm_by_arm_too() -> None:
         chances = other.probabilities(state, pb.FiniteArms(X))
         np.testing.assert_allclose(replay.features[t], chances @ X, atol=1e-12)
         w.append(chances[log["position"][t]] / p[log["position"][t]])
-    weights, r = np.array(w), log["reward"].to_numpy()
+    weights, r = np.array(w), log["outcome"].to_numpy()
     assert found["arm by arm"] == pytest.approx((weights * r).mean())
     assert found["arm by arm, self-normalised"] == pytest.approx((weights @ r) / weights.sum())
     assert found["arm by arm, clipped"] == pytest.approx((np.minimum(weights, 1.5) * r).mean())

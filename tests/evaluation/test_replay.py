@@ -20,7 +20,7 @@ def test_the_other_strategy_follows_the_log_as_it_was_told(strategy: Any, late: 
     log = logged(1, steps=40, late=late)
     replay = pb.replay(log, strategy, subspace=U)
     np.testing.assert_allclose(replay.features, naive_replay(log, strategy), atol=1e-10)
-    assert len(replay.rewards) == 40 - late
+    assert len(replay.outcomes) == 40 - late
 
 
 def test_the_weights_turn_arms_into_projections() -> None:

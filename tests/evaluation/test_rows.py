@@ -67,7 +67,7 @@ def test_names_that_come_later_are_those_of_the_whole_log(tmp_path: Path) -> Non
     features = [name for name in log.columns if name.startswith("x[")]
     assert features == ["x[p]", "x[q]", "x[r]"]
     assert log[features].notna().all(axis=None)
-    assert len(pb.replay(log, pb.GENTRY()).rewards) == 2
+    assert len(pb.replay(log, pb.GENTRY()).outcomes) == 2
     assert decider.audit().about.looked_at == 2
 
 

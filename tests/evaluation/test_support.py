@@ -31,7 +31,7 @@ def greedy_clicks(n: int = 4000, seed: int = 0) -> pd.DataFrame:
 
 
 def of(table: pd.DataFrame) -> pb.Log:
-    return pb.Log.from_table(table, np.eye(K), action="item", propensity="p", reward="click")
+    return pb.Log.from_table(table, np.eye(K), action="item", propensity="p", outcome="click")
 
 
 def test_arms_that_the_log_lacks_have_no_value_but_bounds() -> None:
@@ -181,7 +181,7 @@ def nearly_greedy(seed: int, n: int = 400) -> tuple[pb.Log, Any]:
         seen[:, action[t]] += 1, clicks[t]
     columns = {f"p{i}": chances[:, i] for i in range(10)}
     table = pd.DataFrame({"item": action, "click": clicks, **columns})
-    log = pb.Log.from_table(table, arms, action="item", propensity=[*columns], reward="click")
+    log = pb.Log.from_table(table, arms, action="item", propensity=[*columns], outcome="click")
     return log, means
 
 
@@ -209,7 +209,7 @@ def test_no_click_on_the_arms_of_a_policy_is_no_certainty() -> None:
     """The arms that the policy takes were chosen, and all their outcomes were 0."""
     decider, _, _ = greedy_linear(0, pb.GENTRY(schedule=lambda t: 0.5))
     own = pb.replay(decider, pb.GENTRY(schedule=lambda t: 1.0), value="return")
-    silent = replace(own, rewards=np.where(own.ratios > 0, 0.0, own.rewards))
+    silent = replace(own, outcomes=np.where(own.ratios > 0, 0.0, own.outcomes))
     found = silent.estimates()
     assert (found["value"][BY_ARM[:1]] == 0).all()
     assert (found["high"][BY_ARM] > 0.01).all()
@@ -222,7 +222,7 @@ def test_the_command_says_the_same(tmp_path: Any) -> None:
     items.assign(item=range(K)).to_parquet(tmp_path / "items.parquet")
     said = call(
         "replay", tmp_path / "log.parquet", "pi", "--arms", tmp_path / "items.parquet",
-        "--action", "item", "--propensity", "p", "--reward", "click", "--value", "return",
+        "--action", "item", "--propensity", "p", "--outcome", "click", "--value", "return",
         "--bounds", "0,1", "--json",
     )  # fmt: skip
     assert '"unsupported"' in said.stdout

@@ -27,7 +27,7 @@ from tests.faults.workers import ITEMS, OFFERED, outcome
 OPENINGS, LENGTH = 3, 50
 D = ITEMS.shape[1]
 STRATEGIES: list[pb.LinearStrategy] = [
-    pb.GENTRY(), pb.REGRET(), pb.EIIDS(), pb.GENTRY(ridge=3.0), pb.EIIDS(arm_effects=1.0)
+    pb.GENTRY(), pb.REGRET(), pb.EIIDS(), pb.GENTRY(penalty=3.0), pb.EIIDS(arm_effects=1.0)
 ]  # fmt: skip
 SUBSPACES = [
     pb.Subspace.coordinates(range(2), d=D),
@@ -99,21 +99,21 @@ class Play:
 
     def do_ask(self, decider: pb.Decider, step: str) -> None:
         id = self._rng.choice([None, step])
-        self.twin.ask([decider.ask(**self._offer(), id=id, meta={"step": step})])
+        self.twin.ask([decider.ask(**self._offer(), request_id=id, meta={"step": step})])
 
     def do_ask_twice(self, decider: pb.Decider, step: str) -> None:
         offer = self._offer()
-        made = decider.ask(**offer, id=step, count=2)
+        made = decider.ask(**offer, request_id=step, count=2)
         self.twin.ask(made)
-        again = self._rng.choice(self.deciders).ask(**offer, id=step, count=2)
+        again = self._rng.choice(self.deciders).ask(**offer, request_id=step, count=2)
         assert [d.index for d in again] == [d.index for d in made]
 
     def do_tell(self, decider: pb.Decider, step: str) -> None:
-        rewards = {id: self._rng.gauss(0, 1) for id in self._some("pending")}
-        decider.tell_many(rewards)
-        for id, reward in rewards.items():
-            self.twin.tell(id, reward)
-            self._rng.choice(self.deciders).tell(id, reward)  # again, and harmless
+        outcomes = {id: self._rng.gauss(0, 1) for id in self._some("pending")}
+        decider.tell_many(outcomes)
+        for id, value in outcomes.items():
+            self.twin.tell(id, value)
+            self._rng.choice(self.deciders).tell(id, value)  # again, and harmless
 
     def do_refuse(self, decider: pb.Decider, step: str) -> object:
         """Tell what is not known, or is known otherwise; None of it counts, also not the rest."""
@@ -128,9 +128,9 @@ class Play:
 
     def do_amend(self, decider: pb.Decider, step: str) -> None:
         for id in self._some("told", "gone"):
-            reward = self._rng.gauss(0, 1)
-            decider.amend(id, reward)
-            self.twin.tell(id, reward)
+            outcome = self._rng.gauss(0, 1)
+            decider.amend(id, outcome)
+            self.twin.tell(id, outcome)
 
     def do_withdraw(self, decider: pb.Decider, step: str) -> None:
         for id in self._some("told", "gone", "pending"):
@@ -139,18 +139,18 @@ class Play:
 
     def do_expire(self, decider: pb.Decider, step: str) -> None:
         if self._rng.random() < 0.3:
-            reward = self._rng.choice([None, 0.25])
-            late = decider.expire(1e-9, reward)
+            outcome = self._rng.choice([None, 0.25])
+            late = decider.expire(1e-9, outcome)
             assert [*late] == self.twin.those("pending")
             for id in late:
-                self.twin.withdraw(id) if reward is None else self.twin.tell(id, reward)
+                self.twin.withdraw(id) if outcome is None else self.twin.tell(id, outcome)
 
     def do_learn(self, decider: pb.Decider, step: str) -> None:
         X, r = ITEMS[:2] + self._rng.random(), np.array([self._rng.random(), 1.0])
         for one in (decider, self._rng.choice(self.deciders)):
-            one.learn(X, r, id=f"history {step}")
-        for x, reward in zip(X, r, strict=True):
-            self.twin.learn(x, float(reward))
+            one.learn(X, r, request_id=f"history {step}")
+        for x, value in zip(X, r, strict=True):
+            self.twin.learn(x, float(value))
 
     def do_change(self, decider: pb.Decider, step: str) -> None:
         changes: list[dict[str, Any]] = [
@@ -159,7 +159,7 @@ class Play:
             {"half_life": self._rng.choice([math.inf, 3.0])},
         ]
         change = self._rng.choice(changes)
-        decider.change(**change)
+        decider.reconfigure(**change)
         vars(self.twin).update(change)
 
     def do_decay(self, decider: pb.Decider, step: str) -> None:
@@ -184,7 +184,7 @@ class Play:
         if child == 0:
             signal.setitimer(signal.ITIMER_REAL, self._rng.uniform(0.001, 0.03))
             for id in ids:
-                told = pickle.dumps((id, decider.ask(**offer, id=id).index))
+                told = pickle.dumps((id, decider.ask(**offer, request_id=id).index))
                 os.write(writing, told.ljust(200))
                 decider.tell(id, outcome(id))
             os._exit(0)
@@ -195,7 +195,7 @@ class Play:
         said = dict(pickle.loads(content[at : at + 200]) for at in range(0, len(content), 200))
         other = self._rng.choice(self.deciders)
         for id in [*said, *ids[len(said) : len(said) + 1]]:
-            decision = other.ask(**offer, id=id)
+            decision = other.ask(**offer, request_id=id)
             assert said.get(id, decision.index) == decision.index
             self.twin.ask([decision])
             other.tell(id, outcome(id))
@@ -221,7 +221,7 @@ class Play:
             for held in some:
                 made = self.twin.made[held.decision.id]
                 _near(reader.grounds(held).state.ridge.theta, made.theta)
-                assert held.reward == (made.observed.reward if made.observed else None)
+                assert held.outcome == (made.observed.outcome if made.observed else None)
         return Counter({"beliefs right": len(self.deciders)}) + promises(ledger)
 
 

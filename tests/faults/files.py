@@ -46,7 +46,7 @@ def full(store: str, tries: int, rng: random.Random) -> Outcomes:
             for i in range(200):
                 id = f"{attempt}-{i}"
                 try:
-                    decider.ask(offer(id), id=id)
+                    decider.ask(offer(id), request_id=id)
                     asked += 1
                     decider.tell(id, outcome(id))
                     told += 1
@@ -55,7 +55,7 @@ def full(store: str, tries: int, rng: random.Random) -> Outcomes:
                     found["refused by name" if named else f"UNNAMED: {error}"] += 1
                     break
             ballast.unlink()
-            decider.ask(offer(id), id=id)
+            decider.ask(offer(id), request_id=id)
             decider.tell(id, outcome(id))  # the same calls again
             found["went on"] += 1
             found += _compared(url, decider)
@@ -82,13 +82,13 @@ def read_only(store: str, tries: int, rng: random.Random) -> Outcomes:
         with _immutable(path):
             try:
                 decider = pb.Decider.open(url, NAME)
-                decider.ask(offer("x"), id="x")
+                decider.ask(offer("x"), request_id="x")
                 found["WRITTEN TO A READ-ONLY FILE"] += 1
             except Unavailable as error:
                 named = str(path) in str(error) and "write" in str(error)
                 found["refused by name" if named else f"UNNAMED: {error}"] += 1
         decider = pb.Decider.open(url, NAME)
-        decider.tell(decider.ask(offer("x"), id="x").id, 1.0)
+        decider.tell(decider.ask(offer("x"), request_id="x").id, 1.0)
         found["went on"] += decider.ridge.n == 6
     return found
 
@@ -118,7 +118,7 @@ def filled(url: str, decisions: int) -> pb.Decider:
     """Return a decider that has asked and been told."""
     decider = make(url)
     for i in range(decisions):
-        decider.tell(decider.ask(offer(str(i)), id=str(i)).id, outcome(str(i)))
+        decider.tell(decider.ask(offer(str(i)), request_id=str(i)).id, outcome(str(i)))
     return decider
 
 
@@ -156,7 +156,7 @@ def _opened(path: Path, truth: bytes) -> str:
             decider = pb.Decider.open(url, NAME)
             if decider.ridge.factor.tobytes() != truth:
                 return "SILENTLY WRONG"
-            decider.tell(decider.ask(offer("new"), id="new").id, 1.0)
+            decider.tell(decider.ask(offer("new"), request_id="new").id, 1.0)
             _everything(decider._ledger)
             decider.close()
     except (Damaged, Unavailable, KeyError) as error:
@@ -165,4 +165,6 @@ def _opened(path: Path, truth: bytes) -> str:
 
 
 def _everything(ledger: Ledger) -> None:
-    assert sum(1 for chunk in ledger.decisions() for held in chunk if held.reward is not None) == 61
+    assert (
+        sum(1 for chunk in ledger.decisions() for held in chunk if held.outcome is not None) == 61
+    )

@@ -16,8 +16,8 @@ from tests.service.conftest import FILMS, MAKE, started
 PATH = "/v1/deciders/films"
 FIELDS = {
     "ask": ["items", "filter", "count", "id", "meta", "context"],
-    "tell": ["id", "reward", "outcomes"],
-    "amend": ["id", "reward"],
+    "tell": ["id", "outcome", "outcomes"],
+    "amend": ["id", "outcome"],
     "withdraw": ["id", "why"],
     "items": ["items"],
     "": ["columns", "protected", "strategy", "half_life", "features", "expire", "seed"],
@@ -29,13 +29,13 @@ LEAVES: list[Any] = [
 ]  # fmt: skip
 VALID: dict[str, dict[str, Any]] = {
     "ask": {"items": ["a", "b"], "count": 1, "id": "id", "meta": {"x": 1}},
-    "tell": {"id": "id", "reward": 1.0},
-    "amend": {"id": "id", "reward": 1.0},
+    "tell": {"id": "id", "outcome": 1.0},
+    "amend": {"id": "id", "outcome": 1.0},
     "withdraw": {"id": "id", "why": "a"},
     "items": {"items": FILMS},
     "": MAKE,
 }
-KEYS = ["id", "reward", "label", "drama", "length", "age", "genre", "least", "most", "after", "x"]
+KEYS = ["id", "outcome", "label", "drama", "length", "age", "genre", "min", "max", "after", "x"]
 
 
 def value(rng: random.Random, depth: int = 0) -> Any:

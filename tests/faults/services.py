@@ -39,7 +39,7 @@ def services(store: str, tries: int, rng: random.Random, server: Server | None =
                 while not stop.is_set():
                     id = f"{worker}-{made}"
                     made += 1
-                    asked[id] = decider.ask({}, id=id)
+                    asked[id] = decider.ask({}, request_id=id)
                     decider.tell(id, outcome(id))
                     told.add(id)
 
@@ -93,7 +93,7 @@ def _verdict(url: str, asked: dict[str, Any], told: set[str]) -> Outcomes:
         same = (held.decision.index, held.decision.propensity) == (answer.index, answer.propensity)
         found["decisions kept" if same else "DECISION CHANGED"] += 1
         if id in told:
-            found["outcomes kept" if held.reward == outcome(id) else "OUTCOME LOST"] += 1
+            found["outcomes kept" if held.outcome == outcome(id) else "OUTCOME LOST"] += 1
     belief = pb.Decider.open(url, NAME)
     found["outcomes in the belief" if belief.ridge.n == len(reports) else "BELIEF LACKS"] += 1
     found += promises(ledger)

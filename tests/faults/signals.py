@@ -41,16 +41,16 @@ def signals(store: str, tries: int, rng: random.Random, server: Server | None = 
 def _calls(decider: pb.Decider, id: str, found: Outcomes, rng: random.Random) -> None:
     """Make the calls about three decisions, each until it is done."""
     calls: list[Callable[[], object]] = [
-        lambda: decider.ask(offer(id), id=id),
-        lambda: decider.ask(offer(id), id=f"{id}-2", count=2),
+        lambda: decider.ask(offer(id), request_id=id),
+        lambda: decider.ask(offer(id), request_id=f"{id}-2", count=2),
         lambda: decider.tell(id, outcome(id)),
         lambda: decider.amend(id, outcome(id) + 1.0),
         lambda: decider.withdraw(f"{id}-2/0", "gone"),
         lambda: decider.tell_many({f"{id}-2/1": 0.5}),
-        lambda: decider.learn(offer(id)[:2], [0.5, 0.25], id=f"history {id}"),
+        lambda: decider.learn(offer(id)[:2], [0.5, 0.25], request_id=f"history {id}"),
         lambda: decider.ridge,
         lambda: decider.pending,
-        lambda: decider.change(subspace=U),
+        lambda: decider.reconfigure(subspace=U),
         lambda: decider.expire(after="1h"),
     ]
     for call in calls:

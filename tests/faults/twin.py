@@ -17,7 +17,7 @@ class Observed:
     """An outcome, and how often weights had been halved when it was first reported."""
 
     arm: np.ndarray
-    reward: float | None
+    outcome: float | None
     halvings: float
 
 
@@ -51,21 +51,21 @@ class Twin:
             self.made[decision.id] = Made(decision.arm, theta)
             self.halvings += 1.0 / self.half_life
 
-    def tell(self, id: str, reward: float) -> None:
+    def tell(self, id: str, outcome: float) -> None:
         made = self.made[id]
         made.became = "told"
         if made.observed is None:
-            made.observed = self.learn(made.arm, reward)
-        made.observed.reward = reward
+            made.observed = self.learn(made.arm, outcome)
+        made.observed.outcome = outcome
 
     def withdraw(self, id: str) -> None:
         made = self.made[id]
         made.became = "gone"
         if made.observed is not None:
-            made.observed.reward = None
+            made.observed.outcome = None
 
-    def learn(self, arm: np.ndarray, reward: float) -> Observed:
-        self.observed.append(Observed(arm, reward, self.halvings))
+    def learn(self, arm: np.ndarray, outcome: float) -> Observed:
+        self.observed.append(Observed(arm, outcome, self.halvings))
         return self.observed[-1]
 
     def decay(self, factor: float) -> None:
@@ -73,19 +73,19 @@ class Twin:
 
     @property
     def n(self) -> int:
-        return sum(one.reward is not None for one in self.observed)
+        return sum(one.outcome is not None for one in self.observed)
 
     def theta(self) -> np.ndarray:
         """Return the ridge solution of the outcomes in force, each with its weight, and a level."""
         d = self.subspace.ambient
-        A, b = self.strategy.ridge * np.eye(1 + d), np.zeros(1 + d)
+        A, b = self.strategy.penalty * np.eye(1 + d), np.zeros(1 + d)
         A[0, 0] = 0.0
         for one in self.observed:
-            if one.reward is not None:
+            if one.outcome is not None:
                 on_projection = self.strategy.learns_on == "projection"
                 x = one.arm @ self.subspace.matrix if on_projection else one.arm
                 weight = 2.0 ** (one.halvings - self.halvings)
                 row = np.append(1.0, x)
                 A += weight * np.outer(row, row)
-                b += weight * one.reward * row
+                b += weight * one.outcome * row
         return np.linalg.solve(A, b)[1:] if A[0, 0] else b[1:]

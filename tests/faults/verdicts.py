@@ -48,7 +48,7 @@ def verdict(url: str, folder: Path) -> Outcomes:
                     continue
                 event = entry.event
                 assert isinstance(event, Told)
-                same = event.reward == outcome(line.id)
+                same = event.outcome == outcome(line.id)
                 found["outcomes kept" if same else "OUTCOME CHANGED"] += 1
                 acknowledged.append((line.time, entry.position))
     found += _unseen(acknowledged, asks)

@@ -100,7 +100,7 @@ def work(url: str, folder: Path, worker: int, until: float) -> None:
         else:
             id = f"{worker}-{made}"
             note("ask", id)
-            asked = patiently(partial(decider.ask, offer(id), id=id), until)
+            asked = patiently(partial(decider.ask, offer(id), request_id=id), until)
             if asked is not None:
                 note("asked", id, asked[0].index, asked[0].propensity.hex())
                 made += 1

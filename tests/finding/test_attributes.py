@@ -30,7 +30,7 @@ def test_of_two_groups_the_difference_of_means_is_left_out() -> None:
     X = rng.normal(size=(50, 4)) + np.outer(group == "a", [1.0, 0, 2.0, 0])
     difference = X[group == "a"].mean(axis=0) - X[group == "b"].mean(axis=0)
     for left_out in (
-        pb.Subspace.against(X, group).complement(),
+        pb.Subspace.uncorrelated_with(X, group).complement(),
         pb.find_subspace(attributes=(X, group), leave_out=1).left_out,
     ):
         assert left_out.dim == 1
@@ -42,7 +42,7 @@ def test_over_the_items_no_kept_feature_goes_with_an_attribute() -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(80, 7)) @ rng.normal(size=(7, 7)) + 1e4
     z = pd.DataFrame({"age": X[:, 0] + rng.normal(size=80), "who": rng.choice([*"xyz"], size=80)})
-    U = pb.Subspace.against(X, z)
+    U = pb.Subspace.uncorrelated_with(X, z)
     found = pb.find_subspace(attributes=(X, z), leave_out=3)
     assert U.dim == found.subspace.dim == 4  # an age, and three groups with two differences
     np.testing.assert_allclose(found.subspace.matrix, U.matrix, atol=1e-9)
@@ -215,7 +215,7 @@ def test_names_are_kept_and_matched() -> None:
     frame = pd.DataFrame(X, columns=columns)
     found = pb.find_subspace(attributes=(frame, z), leave_out=2)
     assert found.subspace.names == found.left_out.names == tuple(columns)
-    assert pb.Subspace.against(frame, z).names == tuple(columns)
+    assert pb.Subspace.uncorrelated_with(frame, z).names == tuple(columns)
     mixed = [(frame[:50], z[:50]), (frame[50:][columns[::-1]], z[50:])]
     again = pb.find_subspace(attributes=mixed, leave_out=2)
     np.testing.assert_allclose(found.subspace.matrix, again.subspace.matrix, atol=1e-12)
@@ -238,16 +238,16 @@ def test_attributes_that_cannot_be_read_are_named(z: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         pb.find_subspace(attributes=(X, z))
     with pytest.raises(ValueError, match=message):
-        pb.Subspace.against(X, z)
+        pb.Subspace.uncorrelated_with(X, z)
 
 
 def test_attributes_that_leave_nothing_are_refused() -> None:
     rng = np.random.default_rng(9)
     X = rng.normal(size=(30, 2))
     with pytest.raises(ValueError, match="leave a direction to decide on"):
-        pb.Subspace.against(X, rng.normal(size=(30, 3)))
+        pb.Subspace.uncorrelated_with(X, rng.normal(size=(30, 3)))
     with pytest.raises(ValueError, match="must go with some feature"):
-        pb.Subspace.against(X, np.ones(30))
+        pb.Subspace.uncorrelated_with(X, np.ones(30))
     with pytest.raises(ValueError, match="leave_out must be at most 1, got 2: U must keep"):
         pb.find_subspace(attributes=(X, rng.normal(size=(30, 3))), leave_out=2)
     with pytest.raises(ValueError, match="at most 1, got 3: the attributes go with no more"):

@@ -146,7 +146,7 @@ def _check_decisions(ledger: Ledger) -> None:
     for held, event, arm in zip(found[:2], (plain, free), (ARMS[1], free.arm), strict=True):
         assert_same(held.decision, event)
         assert np.array_equal(held.arm, np.asarray(arm)), "a decision has another arm"
-    fates = [(held.reward, held.time, held.place, held.why) for held in found]
+    fates = [(held.outcome, held.time, held.place, held.why) for held in found]
     expected = [(-2.0, 26.0, 12, None), (1.5, 21.0, 13, "expired"), (None, 24.0, None, "lost")]
     assert fates == [*expected, (None, None, None, None)], f"what became of them is {fates}"
     entries = [entry for chunk in ledger.read(11) for entry in chunk]
@@ -187,7 +187,7 @@ def _check_threads(ledger: Ledger) -> None:
     assert ledger.last() == 82, f"80 events of eight threads end at {ledger.last()}"
     read = [entry for chunk in ledger.read() for entry in chunk]
     assert [entry.position for entry in read] == list(range(1, 83)), "positions have gaps"
-    told = [held.reward for chunk in ledger.decisions() for held in chunk]
+    told = [held.outcome for chunk in ledger.decisions() for held in chunk]
     assert sorted(map(str, told)) == sorted(str(float(i // 5)) for i in range(40)), "told otherwise"
 
 
@@ -228,7 +228,7 @@ def _check_same(one: Ledger, other: Ledger) -> None:
     position = other.append([Told("d", 40.0, 3.0)])
     held = one.held("d")
     assert held is not None, "a decision is lost"
-    assert held.reward == 3.0, "what a second handle was told is not seen"
+    assert held.outcome == 3.0, "what a second handle was told is not seen"
     assert [e.position for c in one.read(position - 1) for e in c] == [position]
 
 

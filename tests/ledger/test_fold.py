@@ -36,7 +36,9 @@ def played(strategy: Any, changes: bool = True) -> MemoryLedger:
             decider.amend(made[t - 2], float(rng.normal()))
             decider.amend(never, float(rng.normal()))
         if t in (10, 20) and changes:
-            decider.change(subspace=V3 if t == 10 else U3, strategy=pb.UE() if t == 20 else None)
+            decider.reconfigure(
+                subspace=V3 if t == 10 else U3, strategy=pb.UE() if t == 20 else None
+            )
     ledger = decider._ledger
     assert isinstance(ledger, MemoryLedger)
     return ledger
@@ -52,7 +54,7 @@ def naive(ledger: MemoryLedger, upto: int) -> Ridge:
     for position, event, arm, *_ in entries:
         if isinstance(event, Told | Amended):
             places.setdefault(event.id, position)
-            force[event.id], arms[event.id] = event.reward, arm
+            force[event.id], arms[event.id] = event.outcome, arm
         elif isinstance(event, Withdrawn):
             force[event.id] = None
         elif isinstance(event, Changed):
@@ -60,11 +62,11 @@ def naive(ledger: MemoryLedger, upto: int) -> Ridge:
             strategy = strategy if event.label is None else event
     learner = {"GENTRY()": pb.GENTRY(), "REGRET()": pb.REGRET(), "UE()": pb.UE()}[strategy.label]
     P = basis @ basis.T if learner.learns_on == "projection" else np.eye(3)
-    at = {places[id]: id for id, reward in force.items() if reward is not None}
-    ridge = Ridge.prior(3, learner.ridge, intercept=True)
+    at = {places[id]: id for id, outcome in force.items() if outcome is not None}
+    ridge = Ridge.prior(3, learner.penalty, intercept=True)
     for position, event, *_ in entries:
         if isinstance(event, Learnt):
-            ridge = ridge.update_many(event.X @ P, event.rewards)
+            ridge = ridge.update_many(event.X @ P, event.outcomes)
         elif position in at:
             x = arms[at[position]]
             ridge = ridge.update(x if learner.learns_on == "arm" else x @ P, force[at[position]])

@@ -26,10 +26,10 @@ def played(url: str, steps: int = 60) -> tuple[list[pb.Decider], list[naive.Arra
     deciders = [one, pb.Decider.open(url, "films")]
     rng, order = np.random.default_rng(1), random.Random(1)
     offers = [some_arms(rng) for _ in range(5)]
-    one.learn(HISTORY[:, :3], HISTORY[:, 3], id="old ratings")
+    one.learn(HISTORY[:, :3], HISTORY[:, 3], request_id="old ratings")
     for t in range(steps):
         asker, teller = order.choice(deciders), order.choice(deciders)
-        asker.ask(offers[t % 5], count=1 + t % 2, id=f"request {t}")
+        asker.ask(offers[t % 5], count=1 + t % 2, request_id=f"request {t}")
         waiting = [*teller.pending]
         if t % 3 and waiting:
             chosen = order.choice(waiting)
@@ -57,16 +57,16 @@ def test_nothing_counts_twice(url: str) -> None:
     one, other = deciders
     before = one.steps, one.ridge.n, one._ledger.last()
     ledger = one._ledger
-    told = [held for some in ledger.decisions() for held in some if held.reward is not None]
+    told = [held for some in ledger.decisions() for held in some if held.outcome is not None]
     for held in told:
-        other.tell(held.decision.id, float(held.reward or 0.0))
+        other.tell(held.decision.id, float(held.outcome or 0.0))
     for t in range(60):
-        first = one.ask(offers[t % 5], count=1 + t % 2, id=f"request {t}")
-        again = other.ask(offers[t % 5], count=1 + t % 2, id=f"request {t}")
+        first = one.ask(offers[t % 5], count=1 + t % 2, request_id=f"request {t}")
+        again = other.ask(offers[t % 5], count=1 + t % 2, request_id=f"request {t}")
         assert [(d.id, d.index, d.propensity) for d in first] == [
             (d.id, d.index, d.propensity) for d in again
         ]
-    one.learn(HISTORY[:, :3], HISTORY[:, 3], id="old ratings")
+    one.learn(HISTORY[:, :3], HISTORY[:, 3], request_id="old ratings")
     assert (other.steps, other.ridge.n, ledger.last()) == before
     with pytest.raises(Exists):
         ledger.append([told[0].decision])
@@ -74,9 +74,9 @@ def test_nothing_counts_twice(url: str) -> None:
 
 def test_the_belief_is_that_of_the_outcomes_in_the_ledger(url: str) -> None:
     (one, other), _ = played(url)
-    held = [held for some in one._ledger.decisions() for held in some if held.reward is not None]
+    held = [held for some in one._ledger.decisions() for held in some if held.outcome is not None]
     X = np.vstack([HISTORY[:, :3], *[h.arm for h in held]])
-    r = np.append(HISTORY[:, 3], [h.reward for h in held])
+    r = np.append(HISTORY[:, 3], [h.outcome for h in held])
     _, theta, _ = naive.centred_ridge(X, r, 1.0)
     np.testing.assert_allclose(one.ridge.theta, theta, rtol=0, atol=1e-8)
     np.testing.assert_array_equal(one.ridge.factor, other.ridge.factor)

@@ -59,8 +59,8 @@ def test_processes_that_take_turns_see_each_outcome_of_the_other(url: str) -> No
         mine.append([Told(f"b{t}", 2.0, 0.25)])
         with pytest.raises(Conflict, match=r"told 0\.25 before"):
             theirs.append([Told(f"b{t}", 2.0, 0.75)])
-    rewards = [held.reward for some in one.decisions() for held in some]
-    assert rewards == [0.5, 0.25] * 6
+    outcomes = [held.outcome for some in one.decisions() for held in some]
+    assert outcomes == [0.5, 0.25] * 6
 
 
 def test_an_id_is_looked_up_only_if_somebody_can_have_used_it(
@@ -76,9 +76,9 @@ def test_an_id_is_looked_up_only_if_somebody_can_have_used_it(
     monkeypatch.setattr(Reader, "held", held)
     decider.ask(np.eye(3))
     assert looked == []
-    first = decider.ask(np.eye(3), id="mine")
+    first = decider.ask(np.eye(3), request_id="mine")
     assert looked == [{"mine"}]
-    assert decider.ask(np.eye(3), id="mine").index == first.index
+    assert decider.ask(np.eye(3), request_id="mine").index == first.index
     decider.close()
 
 
@@ -134,6 +134,6 @@ def test_two_openings_that_share_a_transaction_remember_nothing_stale(url: str) 
         with pytest.raises(Conflict, match=r"told 0\.5 before"):
             ledger.append([Told("a", 2.0, 0.75)])
     store._commit([Work(one, [Told("b", 2.0, 1.0)]), Work(other, [Told("c", 2.0, 1.0)])])
-    found = {h.decision.id: h.reward for some in one.decisions() for h in some}
+    found = {h.decision.id: h.outcome for some in one.decisions() for h in some}
     assert found == {"a": 0.5, "b": 1.0, "c": 1.0}
     store.close()

@@ -81,7 +81,7 @@ def test_ids_that_share_their_hash_are_two_ids(url: str, monkeypatch: pytest.Mon
         monkeypatch.setattr(f"projbandits.ledger.{module}.hashed", lambda id: 5)
     ledger = filled(url)
     ledger.append([Told("1", 1.0, 0.5), Learnt("1", 1.0, ARMS, np.ones(3))])
-    assert [held.reward for held in map(ledger.held, "012") if held] == [None, 0.5, None]
+    assert [held.outcome for held in map(ledger.held, "012") if held] == [None, 0.5, None]
     assert ledger.held("3") is None
 
 
@@ -223,7 +223,7 @@ def test_rows_are_added_in_any_number(url: str, size: int) -> None:
     ledger.append([Told(str(i), 1.0, float(i)) for i in range(size)])
     opened = SqlStore(url).open("films")
     held = [held for some in opened.decisions() for held in some]
-    assert [(h.decision.id, h.reward) for h in held] == [(str(i), float(i)) for i in range(size)]
+    assert [(h.decision.id, h.outcome) for h in held] == [(str(i), float(i)) for i in range(size)]
     assert [h.decision.meta for h in held] == ["5" if i % 3 else None for i in range(size)]
     store.close()
 

@@ -22,8 +22,6 @@ import pandas as pd
 import projbandits as pb
 from projbandits.strategies.seeking import SeekingGENTRY
 
-PARAMETERS = {"penalty": "ridge"}
-"""Parameters of strategies by the names that the library has for them."""
 ESTIMATES = {
     "linear": "linear weights",
     "linear_doubly_robust": "linear weights, doubly robust",
@@ -79,7 +77,7 @@ class Process:
 def strategy(name: str, **parameters: Any) -> Any:
     """Return a strategy by its public name."""
     maker = SeekingGENTRY if name == "SeekingGENTRY" else getattr(pb, name)
-    return maker(**{PARAMETERS.get(key, key): value for key, value in parameters.items()})
+    return maker(**parameters)
 
 
 def strategy_names() -> set[str]:
@@ -197,7 +195,7 @@ class Decider:
     ) -> Any:
         """Return a decision, or several."""
         given = frame(items) if isinstance(items, Mapping) else items
-        options: dict[str, Any] = {"context": context, "ids": labels, "id": request_id}
+        options: dict[str, Any] = {"context": context, "labels": labels, "request_id": request_id}
         if count is not None:
             made = self._decider.ask(given, count=count, meta=meta, **options)
         else:
@@ -237,7 +235,7 @@ class Decider:
     ) -> None:
         """Learn from history."""
         given = frame(items) if isinstance(items, Mapping) else items
-        self._decider.learn(given, outcomes, ids=labels, context=context, id=request_id)
+        self._decider.learn(given, outcomes, labels=labels, context=context, request_id=request_id)
 
     def decay(self, factor: float) -> None:
         """Let all outcomes lose weight."""
@@ -245,7 +243,7 @@ class Decider:
 
     def reconfigure(self, **what: Any) -> None:
         """Change the subspace, the strategy or the half-life."""
-        self._decider.change(**what)
+        self._decider.reconfigure(**what)
 
     def belief(self) -> dict[str, Any]:
         """Return what it believes now."""
@@ -282,9 +280,9 @@ class Decider:
                     "step": plain(row["step"]),
                     "asked": plain(row["asked"].timestamp() - START),
                     "told": None if pd.isna(row["told"]) else row["told"].timestamp() - START,
-                    "told_after": plain(row["told_after"]),
+                    "told_after": plain(row["outcome_position"]),
                     "index": plain(row["index"]),
-                    "outcome": plain(row["reward"]),
+                    "outcome": plain(row["outcome"]),
                     "propensity": plain(row["propensity"]),
                     "estimate": plain(row["estimate"]),
                     "standard_error": plain(row["standard_error"]),
@@ -392,7 +390,7 @@ def log(
         frame(items) if isinstance(items, Mapping) else items,
         action=action,
         propensity=propensity,
-        reward=outcome,
+        outcome=outcome,
         context=list(context),
     )
 

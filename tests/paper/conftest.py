@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from projbandits.paper import Reproduction, run
+from projbandits.paper import Reproduction, reproduce
 from tests.reproductions import SMALL
 
 
 @pytest.fixture(scope="session")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     """Every figure and claim; to be looked at only."""
-    return run(out=tmp_path_factory.mktemp("everything"), **SMALL)
+    return reproduce(out=tmp_path_factory.mktemp("everything"), **SMALL)
 
 
 @pytest.fixture(scope="session")
 def _setting_a(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run(["fig-a"], out=tmp_path_factory.mktemp("fig-a"), **SMALL).out
+    return reproduce(["fig-a"], out=tmp_path_factory.mktemp("fig-a"), **SMALL).out
 
 
 @pytest.fixture

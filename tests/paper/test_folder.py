@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from projbandits._locks import locked
-from projbandits.paper import folder, run
+from projbandits.paper import folder, reproduce
 from projbandits.simulation import memory
 from projbandits.simulation.sources import CODE
 from tests.reproductions import SMALL, Tired
@@ -16,7 +16,7 @@ from tests.reproductions import SMALL, Tired
 def test_another_run_in_the_folder_is_left_alone(finished: Path) -> None:
     before = {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()}
     with pytest.raises(ValueError, match="holds another run: its seed is 0, not 1; nothing was"):
-        run(["fig-a"], out=finished, seed=1, **SMALL)
+        reproduce(["fig-a"], out=finished, seed=1, **SMALL)
     assert before == {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()}
 
 
@@ -25,13 +25,13 @@ def test_a_run_of_other_code_is_left_alone_and_both_codes_are_named(
 ) -> None:
     monkeypatch.setattr(folder, "CODE", "0.2.0-edited")
     with pytest.raises(ValueError, match=rf"its code is '{CODE}', not '0\.2\.0-edited'; nothing"):
-        run(["fig-a"], out=finished, **SMALL)
+        reproduce(["fig-a"], out=finished, **SMALL)
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(ValueError, match="holds other files; nothing was changed"):
-        run(["fig-a"], out=tmp_path, **SMALL)
+        reproduce(["fig-a"], out=tmp_path, **SMALL)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -41,7 +41,7 @@ def test_too_little_disk_is_told_before_the_work(
     full = shutil.disk_usage(tmp_path)._replace(free=10)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: full)
     with pytest.raises(OSError, match="are needed and 0 MB are free; nothing was simulated"):
-        run(["fig-a"], out=tmp_path / "out", **SMALL)
+        reproduce(["fig-a"], out=tmp_path / "out", **SMALL)
 
 
 def test_too_little_memory_is_told_before_the_work(
@@ -49,11 +49,11 @@ def test_too_little_memory_is_told_before_the_work(
 ) -> None:
     monkeypatch.setattr(memory, "physical", lambda: 1e6)
     with pytest.raises(ValueError, match="trials must be fewer: the results of 30 would take"):
-        run(["fig-a", "fig-b"], out=tmp_path, trials=60, executor=Tired(0))
+        reproduce(["fig-a", "fig-b"], out=tmp_path, trials=60, executor=Tired(0))
 
 
 def test_a_few_steps_are_enough(tmp_path: Path) -> None:
-    done = run(["fig-a"], trials=2, horizon=3, out=tmp_path, progress=False)
+    done = reproduce(["fig-a"], trials=2, horizon=3, out=tmp_path, progress=False)
     assert done.results["setting-a"].steps.tolist() == [1, 2, 3]
 
 
@@ -71,14 +71,14 @@ def test_a_damaged_manifest_is_named(finished: Path, tmp_path: Path) -> None:
     for content in ("", "[]", "{}", written.replace("numpy", "numpi")):
         manifest.write_text(content)
         with pytest.raises(ValueError, match=r"be read: .*reproduction\.json' .*; delete it and"):
-            run(["fig-a"], out=manifest.parent, **SMALL)
+            reproduce(["fig-a"], out=manifest.parent, **SMALL)
 
 
 def test_a_run_killed_at_its_beginning_leaves_a_folder_that_can_be_used(tmp_path: Path) -> None:
     (tmp_path / ".unfinished-reproduction.json-123").write_text("{")
-    assert run(["fig-a"], out=tmp_path, **SMALL).report.is_file()
+    assert reproduce(["fig-a"], out=tmp_path, **SMALL).report.is_file()
     (tmp_path / "data" / ".unfinished-setting-b.parquet-123").write_text("")
-    run(["fig-a"], out=tmp_path, **SMALL)
+    reproduce(["fig-a"], out=tmp_path, **SMALL)
     assert not list(tmp_path.rglob(".unfinished-*"))
 
 
@@ -87,5 +87,5 @@ def test_a_folder_that_another_run_writes_to_is_refused(tmp_path: Path) -> None:
         locked(tmp_path, "out"),
         pytest.raises(ValueError, match=r"out '.*' is in use by another run"),
     ):
-        run(["fig-a"], out=tmp_path, **SMALL)
+        reproduce(["fig-a"], out=tmp_path, **SMALL)
     assert not list(tmp_path.iterdir())

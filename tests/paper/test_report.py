@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from projbandits.paper import CLAIMS, FIGURES, Claim, Condition, Reproduction, run
+from projbandits.paper import CLAIMS, FIGURES, Claim, Condition, Reproduction, reproduce
 from projbandits.paper.folder import Folder
 from projbandits.paper.report import render
 from projbandits.paper.verdicts import Origin
@@ -68,7 +68,7 @@ def test_a_claim_stands_with_those_of_its_origin(tmp_path: Path) -> None:
 
 def test_the_command_of_a_claim_makes_it_again(tmp_path: Path) -> None:
     claim = next(claim for claim in CLAIMS if claim.name == "best-a")
-    done = run(claim.figures, out=tmp_path, **SMALL)
+    done = reproduce(claim.figures, out=tmp_path, **SMALL)
     assert claim in done.verdicts
     page = done.report.read_text(encoding="utf-8")
     sizes = "--trials 4 --horizon 60 --seed 0"

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.paper import FIGURES, panels, run
+from projbandits.paper import FIGURES, panels, reproduce
 from projbandits.paper import experiments as e
 from projbandits.paper.settings import WINES, A
 from projbandits.paper.verdicts import Outcome
@@ -27,7 +27,7 @@ module = importlib.import_module("projbandits.problems.wine")  # `wine` is the f
 
 
 def test_it_writes_figures_data_tables_and_a_report(tmp_path: Path) -> None:
-    done = run(["fig-a", "fig-c"], out=tmp_path / "new" / "out", **SMALL)
+    done = reproduce(["fig-a", "fig-c"], out=tmp_path / "new" / "out", **SMALL)
     names = {path.name for path in done.out.iterdir()} - {"unfinished"}
     assert names == {
         *(f"fig-{x}.{kind}" for x in ("a", "c", "return") for kind in ("png", "pdf")),
@@ -52,34 +52,34 @@ def test_it_writes_figures_data_tables_and_a_report(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_continues_and_ends_the_same(tmp_path: Path) -> None:
-    whole = run(["fig-a", "fig-b"], out=tmp_path / "whole", **SMALL)
+    whole = reproduce(["fig-a", "fig-b"], out=tmp_path / "whole", **SMALL)
     with pytest.raises(KeyboardInterrupt):
-        run(["fig-a", "fig-b"], out=tmp_path / "out", executor=Tired(3), **SMALL)
+        reproduce(["fig-a", "fig-b"], out=tmp_path / "out", executor=Tired(3), **SMALL)
     found = sorted(x.stem for x in (tmp_path / "out" / "data").glob("*.parquet"))
     assert found == ["setting-a", "setting-a-2", "setting-a-3"]
-    again = run(["fig-a", "fig-b"], out=tmp_path / "out", **SMALL)
+    again = reproduce(["fig-a", "fig-b"], out=tmp_path / "out", **SMALL)
     for name, result in whole.results.items():
         np.testing.assert_array_equal(again.results[name].regret, result.regret)
     assert not list((tmp_path / "out" / "unfinished").iterdir())
 
 
 def test_a_finished_run_is_not_run_again(finished: Path) -> None:
-    run(["fig-a"], out=finished, executor=Tired(0), **SMALL)
+    reproduce(["fig-a"], out=finished, executor=Tired(0), **SMALL)
 
 
 def test_figures_add_up_in_one_folder(finished: Path) -> None:
-    done = run(["fig-b"], out=finished, **SMALL)
+    done = reproduce(["fig-b"], out=finished, **SMALL)
     assert set(done.results) == {"setting-a", "setting-b"}
 
 
 def test_a_tuned_experiment_continues_with_what_the_sweep_chose(tmp_path: Path) -> None:
-    done = run(["fig-alpha-a"], out=tmp_path, **SMALL)
+    done = reproduce(["fig-alpha-a"], out=tmp_path, **SMALL)
     sweep, tuned = done.results["close-a"], done.results["tuned-a"]
     assert sweep.seed == done.results["alpha-a"].seed == 100
     assert tuned.strategies == tuple(map(repr, A.tuned.chosen(done.results)))
     assert len(tuned.strategies) == len(e.FINITE)
     assert tuned.seed == 0
-    again = run(["fig-alpha-a"], out=tmp_path, executor=Tired(0), **SMALL)
+    again = reproduce(["fig-alpha-a"], out=tmp_path, executor=Tired(0), **SMALL)
     np.testing.assert_array_equal(again.results["tuned-a"].regret, tuned.regret)
 
 
@@ -99,7 +99,7 @@ class Counting(Tired):
 
 def test_no_trial_is_played_twice(tmp_path: Path) -> None:
     counting, size = Counting(), {**SMALL, "trials": 150}
-    results = run(["fig-a", "fig-alpha-a"], out=tmp_path, executor=counting, **size).results
+    results = reproduce(["fig-a", "fig-alpha-a"], out=tmp_path, executor=counting, **size).results
     assert set(counting.played.values()) == {1}
     first, close, tuned = results["alpha-a"], results["close-a"], results["tuned-a"]
     assert (first.trials, close.trials) == (3, 30)
@@ -116,7 +116,7 @@ def test_no_trial_is_played_twice(tmp_path: Path) -> None:
 
 def test_an_unknown_figure_suggests_a_known_one(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="got 'fig-wines': did you mean 'fig-wine'"):
-        run(["fig-wines"], out=tmp_path / "out")
+        reproduce(["fig-wines"], out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -133,16 +133,16 @@ def test_a_file_of_another_experiment_size_or_seed_is_noticed(finished: Path) ->
         options = {**SMALL, "checkpoints": steps, **changes}
         pb.simulate(experiment.problem(), experiment.strategies, **options).save(file)
         with pytest.raises(ValueError, match=r"setting-a\.parquet' is not setting-a of these"):
-            run(["fig-a"], out=finished, **SMALL)
+            reproduce(["fig-a"], out=finished, **SMALL)
     whole.save(file)
-    run(["fig-a"], out=finished, executor=Tired(0), **SMALL)
+    reproduce(["fig-a"], out=finished, executor=Tired(0), **SMALL)
 
 
 def test_a_run_killed_between_its_files_is_made_whole(finished: Path) -> None:
     table = (finished / "data" / "setting-a.csv").read_bytes()
     (finished / "data" / "setting-a.parquet").unlink()  # the table is written before it
     (finished / "data" / "setting-a.csv").write_text("half")
-    run(["fig-a"], out=finished, **SMALL)
+    reproduce(["fig-a"], out=finished, **SMALL)
     assert (finished / "data" / "setting-a.csv").read_bytes() == table
     assert (finished / "data" / "setting-a.parquet").is_file()
 
@@ -156,7 +156,7 @@ def test_a_named_figure_must_have_its_data_and_that_is_told_before_the_work(
 ) -> None:
     monkeypatch.setattr(module, "_packaged", _no_wines)
     with pytest.raises(ModuleNotFoundError, match="wine data"):
-        run(["fig-a", "fig-wine"], out=tmp_path / "out", executor=Tired(0), **SMALL)
+        reproduce(["fig-a", "fig-wine"], out=tmp_path / "out", executor=Tired(0), **SMALL)
     assert not (tmp_path / "out").exists()
 
 

@@ -68,9 +68,9 @@ class Service(NamedTuple):
         body = {"filter": {}, **body} if "items" not in body else body
         return self.ok("POST", "/ask", json=body)
 
-    def tell(self, id: str, reward: float) -> Any:
+    def tell(self, id: str, outcome: float) -> Any:
         """Tell."""
-        return self.ok("POST", "/tell", json={"id": id, "reward": reward})
+        return self.ok("POST", "/tell", json={"id": id, "outcome": outcome})
 
     def token(self, *scopes: str, decider: str | None = None, **more: Any) -> dict[str, str]:
         """Make a token and return the header that carries it."""

@@ -47,14 +47,14 @@ def decider(request: pytest.FixtureRequest, fresh: Service, remote: Remote) -> A
 
 
 def test_a_decider_does_the_same_wherever_it_is(decider: Any) -> None:
-    first = decider.ask(TABLE, id="one", meta={"page": 1})
+    first = decider.ask(TABLE, request_id="one", meta={"page": 1})
     assert (first.id, first.step) == ("one", 1)
     assert first.label == TABLE.index[first.index]
     assert 0 < first.propensity <= 1
-    assert decider.ask(TABLE, id="one").index == first.index
+    assert decider.ask(TABLE, request_id="one").index == first.index
     with pytest.raises(Conflict, match="'one' was decided before"):
-        decider.ask(TABLE.iloc[::-1] + 1, id="one")
-    several = decider.ask(TABLE, count=2, id="two")
+        decider.ask(TABLE.iloc[::-1] + 1, request_id="one")
+    several = decider.ask(TABLE, count=2, request_id="two")
     assert [each.id for each in several] == ["two/0", "two/1"]
     decider.tell(first, 1.0)
     decider.tell("one", 1.0)
@@ -85,7 +85,7 @@ def test_a_decider_does_the_same_wherever_it_is(decider: Any) -> None:
         ):
             decider.ask(TABLE.assign(age=[1.0, bad, 1.0]))
     with pytest.raises(ValueError, match="ids must have 3 entries"):
-        decider.ask(TABLE, ids=["a"])
+        decider.ask(TABLE, labels=["a"])
     for twice in ({"ids": ["a", "b", "a"]}, {}):
         with pytest.raises(ValueError, match="must be distinct, got 'a' in rows 0 and 2"):
             decider.ask(TABLE.set_axis(["a", "b", "a"]), **twice)
@@ -93,7 +93,7 @@ def test_a_decider_does_the_same_wherever_it_is(decider: Any) -> None:
         decider.ask("abc")
     log = decider.log()
     assert log["id"].tolist() == ["one", "two/0", "two/1"]
-    assert log["reward"].tolist()[:2] == [0.5, 1.0]
+    assert log["outcome"].tolist()[:2] == [0.5, 1.0]
     explained = decider.explain("one")
     assert "probability" in explained.reason
     assert explained.table["chosen"].sum() == 1
@@ -103,8 +103,8 @@ def test_a_decider_does_the_same_wherever_it_is(decider: Any) -> None:
 
 def test_arms_are_called_the_same_wherever_a_decider_is(decider: Any) -> None:
     row = {"drama": np.float32(1), "length": np.int64(1), "age": 1}
-    assert decider.ask([row], ids=["x"]).label == "x"
-    assert decider.ask([row], ids=[5]).label == 5
+    assert decider.ask([row], labels=["x"]).label == "x"
+    assert decider.ask([row], labels=[5]).label == 5
     assert decider.ask([row]).label is None
     assert decider.ask(TABLE.iloc[:1].reset_index(drop=True)).label == 0
     assert decider.ask(TABLE.iloc[:1].set_axis(np.array([7]))).label == 7
@@ -122,7 +122,7 @@ def test_items_are_named_or_filtered(films: Service, remote: Remote) -> None:
         with pytest.raises(TypeError, match="features have names"):
             decider.ask(wrong)
     with pytest.raises(TypeError, match="ids must come with rows"):
-        decider.ask(["a"], ids=["b"])
+        decider.ask(["a"], labels=["b"])
     with pytest.raises(TypeError, match="must hold numbers and texts, got Timestamp"):
         decider.ask([{**FILMS[0], "age": pd.Timestamp("2020-01-01")}])
     with pytest.raises(KeyError, match="there is no decider"):
@@ -138,7 +138,7 @@ def test_calls_can_be_awaited(films: Service) -> None:
             connection = plain.asynchronous()
         async with connection:
             decider = connection.decider(films.name)
-            made = await asyncio.gather(*(decider.ask({}, id=f"q{i}") for i in range(10)))
+            made = await asyncio.gather(*(decider.ask({}, request_id=f"q{i}") for i in range(10)))
             await decider.tell_many((each, 1.0) for each in made)
             await decider.amend(made[0], 0.0)
             await decider.withdraw(made[1])

@@ -33,7 +33,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         named.ok("PUT", "/items", json=[*FILMS[:2], {**FILMS[2], "label": NASTY}])
         rng = np.random.default_rng(0)
         for i in range(30):
-            made = named.ask(id=f"q{i}", meta={"page": NASTY})
+            made = named.ask(request_id=f"q{i}", meta={"page": NASTY})
             if i < 25:
                 named.tell(made["id"], float(rng.normal()))
         named.ok("POST", "/withdraw", json={"id": "q29"})

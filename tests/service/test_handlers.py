@@ -59,7 +59,7 @@ def test_a_decider_is_made_once_and_the_same_again_is_harmless(fresh: Service) -
         ({"columns": "drama"}, 422, "columns"),
         ({"colums": ["a"]}, 422, "colums"),
         ({"expire": {"after": "soon"}}, 422, "expire: after must be seconds"),
-        ({"expire": {"after": "1h", "reward": 1e300}}, 422, "expire: reward must be at most"),
+        ({"expire": {"after": "1h", "outcome": 1e300}}, 422, "expire: outcome must be at most"),
     ],
 )
 def test_a_decider_that_cannot_be_made_is_refused_by_field(
@@ -88,9 +88,9 @@ def test_ask_and_tell_do_what_a_decider_of_the_same_seed_does(films: Service) ->
         assert answer["label"] == FILMS[answer["index"]]["label"]
         assert answer["propensity"] == decision.propensity
         assert answer["estimate"] == decision.estimate
-        reward = float(decision.arm @ [1.0, -1.0, 2.0])
-        assert films.ok("POST", "/tell", json={"id": f"r{i}", "reward": reward}) == {"told": 1}
-        twin.tell(decision.id, reward)
+        outcome = float(decision.arm @ [1.0, -1.0, 2.0])
+        assert films.ok("POST", "/tell", json={"id": f"r{i}", "outcome": outcome}) == {"told": 1}
+        twin.tell(decision.id, outcome)
     believed = films.ok("GET", "/belief")
     assert believed["observations"] == 20
     theta = [each["estimate"] for each in believed["coefficients"]]
@@ -126,9 +126,9 @@ def test_rows_may_be_sent_with_the_request(films: Service) -> None:
     [
         ({"genre": "drama"}, {"a", "c"}),
         ({"genre": ["comedy", "none"]}, {"b"}),
-        ({"length": {"least": 0.5}}, {"a", "b"}),
-        ({"length": {"most": 0.5}, "genre": "drama"}, {"a", "c"}),
-        ({"length": {"least": 0.2, "most": 0.6}}, {"a"}),
+        ({"length": {"min": 0.5}}, {"a", "b"}),
+        ({"length": {"max": 0.5}, "genre": "drama"}, {"a", "c"}),
+        ({"length": {"min": 0.2, "max": 0.6}}, {"a"}),
         ({"label": ["c"]}, {"c"}),
     ],
 )
@@ -159,11 +159,11 @@ ROW = {"drama": 1, "length": 1, "age": 1}
         ({"filter": {"gnre": "drama"}}, 422, "did you mean 'genre'"),
         ({"filter": {"genre": "none"}}, 422, "filter must let an item through"),
         ({"filter": {"genre": {"more": 1}}}, 422, "filter: 'genre' must be a value"),
-        ({"filter": {"genre": {"least": 1}}}, 422, "'genre' cannot be compared"),
+        ({"filter": {"genre": {"min": 1}}}, 422, "'genre' cannot be compared"),
         ({"filter": {"genre": [[1]]}}, 422, "must list plain values"),
-        ({"filter": {"length": {"least": [0, 0, 9]}}}, 422, "a number or a text as 'least'"),
-        ({"filter": {"length": {"most": None}}}, 422, "a number or a text as 'most', got None"),
-        ({"filter": {"length": {"most": 10**400}}}, 422, "filter: 'length' cannot be compared"),
+        ({"filter": {"length": {"min": [0, 0, 9]}}}, 422, "a number or a text as 'min'"),
+        ({"filter": {"length": {"max": None}}}, 422, "a number or a text as 'max', got None"),
+        ({"filter": {"length": {"max": 10**400}}}, 422, "filter: 'length' cannot be compared"),
         ({"items": [{}]}, 422, "items must have the columns ['drama', 'length', 'age']"),
         ({"items": [{**FILMS[0]}]}, 422, "got ['genre'] beside them"),
         ({"items": [{"drama": 10**400, "length": 1, "age": 1}]}, 422, "column 'drama', got 100"),
@@ -207,30 +207,30 @@ def test_an_ask_that_cannot_be_answered_says_which_field_and_leaves_nothing(
 
 def test_outcomes_are_told_all_or_none(films: Service) -> None:
     ids = [films.ok("POST", "/ask", json={"filter": {}})["id"] for _ in range(3)]
-    wrong = [{"id": ids[0], "reward": 1.0}, {"id": "nobody", "reward": 1.0}]
+    wrong = [{"id": ids[0], "outcome": 1.0}, {"id": "nobody", "outcome": 1.0}]
     assert "'nobody' is unknown" in films.problem(404, "POST", "/tell", json={"outcomes": wrong})
     assert films.ok("GET", "/belief")["observations"] == 0
-    right = [{"id": ids[0], "reward": 1.0}, [ids[1], True]]
+    right = [{"id": ids[0], "outcome": 1.0}, [ids[1], True]]
     assert films.ok("POST", "/tell", json={"outcomes": right}) == {"told": 2}
     assert films.ok("GET", "/belief")["observations"] == 2
-    again = {"id": ids[0], "reward": 0.5}
+    again = {"id": ids[0], "outcome": 0.5}
     assert "was told 1.0 before" in films.problem(409, "POST", "/tell", json=again)
     films.ok("POST", "/amend", json=again)
-    assert films.ok("GET", f"/decisions/{ids[0]}")["reward"] == 0.5
+    assert films.ok("GET", f"/decisions/{ids[0]}")["outcome"] == 0.5
     films.ok("POST", "/withdraw", json={"id": ids[0]})
     found = films.ok("GET", f"/decisions/{ids[0]}")
-    assert (found["reward"], found["withdrawn"]) == (None, "withdrawn")
+    assert (found["outcome"], found["withdrawn"]) == (None, "withdrawn")
 
 
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({"id": "q", "reward": "x"}, "the reward of 'q' must be a number"),
+        ({"id": "q", "outcome": "x"}, "the outcome of 'q' must be a number"),
         ({"id": "q"}, "the body must be"),
-        ({"reward": 1.0}, "the body must be"),
+        ({"outcome": 1.0}, "the body must be"),
         ({"outcomes": [["q"]]}, "in row 0"),
-        ({"outcomes": [["q", 1.0], {"id": 3, "reward": 1}]}, "in row 1"),
-        ({"id": "q", "reward": 1e300}, "the reward of 'q'"),
+        ({"outcomes": [["q", 1.0], {"id": 3, "outcome": 1}]}, "in row 1"),
+        ({"id": "q", "outcome": 1e300}, "the outcome of 'q'"),
     ],
 )
 def test_an_outcome_that_is_none_says_which(films: Service, body: Any, said: str) -> None:
@@ -239,12 +239,12 @@ def test_an_outcome_that_is_none_says_which(films: Service, body: Any, said: str
 
 
 def test_bodies_that_are_no_json_are_named_as_such(films: Service) -> None:
-    for content in (b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"id": "q", "reward": }'):
+    for content in (b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"id": "q", "outcome": }'):
         for path in ("ask", "tell"):
             assert "JSON" in films.problem(400, "POST", f"/{path}", content=content)
     for text in ("NaN", "Infinity", "1e999"):
-        body = f'{{"id": "q", "reward": {text}}}'.encode()
-        assert "the reward of 'q'" in films.problem(422, "POST", "/tell", content=body)
+        body = f'{{"id": "q", "outcome": {text}}}'.encode()
+        assert "the outcome of 'q'" in films.problem(422, "POST", "/tell", content=body)
 
 
 NASTY = [
@@ -261,7 +261,7 @@ def test_texts_of_users_come_back_as_they_were(films: Service, text: str) -> Non
     films.ok("PUT", "/items", json={"items": rows})
     body = {"items": [text], "id": text, "meta": {text: text}}
     assert films.ok("POST", "/ask", json=body)["label"] == text
-    films.ok("POST", "/tell", json={"id": text, "reward": 1.0})
+    films.ok("POST", "/tell", json={"id": text, "outcome": 1.0})
     assert films.hub.decider(films.name)._ledger.held(text) is not None
     found = films.ok("POST", "/ask", json=body)
     assert found["id"] == text
@@ -359,7 +359,7 @@ def test_times_in_a_catalogue_are_texts_to_filters(films: Service, kind: str) ->
         content, media = sink.getvalue(), "application/vnd.apache.parquet"
     films.ok("PUT", "/items", content=content, headers={"content-type": media})
     assert films.ask(filter={"out": "2021-06-01"})["label"] == "b"
-    assert films.ask(filter={"out": {"least": "2021-12-31"}})["label"] == "c"
+    assert films.ask(filter={"out": {"min": "2021-12-31"}})["label"] == "c"
 
 
 def test_a_catalogue_that_is_put_while_the_old_one_is_read_is_the_one_that_is_used(
@@ -383,7 +383,7 @@ def test_filters_are_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(catalogues, "REMEMBERED_NUMBERS", 30)
     items = catalogues.Items(pd.DataFrame(FILMS).set_index("label"), MAKE["columns"])
     for most in np.linspace(1, 2, 9):
-        items.where({"length": {"most": float(most)}})
+        items.where({"length": {"max": float(most)}})
     assert 0 < len(items._chosen) <= 2
     assert items._numbers <= 30
     wide = items.where({"label": ["a", *map(str, range(200))]})  # a filter takes memory too
@@ -429,7 +429,7 @@ def test_features_are_learnt_from_the_first_catalogue_and_context_comes_with_the
     assert "'length'" in fresh.problem(422, "PUT", "/items", json=missing)
     fresh.ok("PUT", "/items", json=FILMS)
     assert "genre=drama" in fresh.ok("GET")["columns"]
-    made = fresh.ask(filter={"genre": "drama"}, context={"segment": "x"}, id="q")
+    made = fresh.ask(filter={"genre": "drama"}, context={"segment": "x"}, request_id="q")
     assert made["label"] in ("a", "c")
     found = fresh.ok("GET", "/decisions/q")
     assert found["context"] == {"segment": "x"}
@@ -473,9 +473,9 @@ def test_a_catalogue_with_gaps_makes_the_same_features_in_any_form(
     vectors = expected.transform(MESSY)
     for row in (0, 1, 7):
         label = MESSY["label"][row]
-        fresh.ask(items=[label], id=f"named {row}")
+        fresh.ask(items=[label], request_id=f"named {row}")
         sent = json.loads(MESSY.drop(columns="label").iloc[[row]].to_json(orient="records"))
-        fresh.ask(items=sent, id=f"sent {row}")
+        fresh.ask(items=sent, request_id=f"sent {row}")
         for id in (f"named {row}", f"sent {row}"):
             held = decider._ledger.held(id)
             assert held is not None
@@ -491,7 +491,7 @@ def test_a_context_is_declared_by_its_levels_and_no_catalogue_has_it(fresh: Serv
     fresh.ok("PUT", "/items", json=FILMS)
     assert {"segment=young", "segment=old", "hour"} <= {*fresh.ok("GET")["columns"]}
     context = {"segment": "old", "hour": 18}
-    made = fresh.ask(context=context, id="q")
+    made = fresh.ask(context=context, request_id="q")
     assert fresh.ok("GET", "/decisions/q")["context"] == context
     assert made["label"] in ("a", "b", "c")
 
@@ -547,7 +547,7 @@ def test_the_audit_says_what_the_deciders_own_does(films: Service) -> None:
     assert "no decision among finitely many arms" in films.problem(422, "GET", "/audit")
     for i in range(10):
         films.ok("POST", "/ask", json={"filter": {}, "id": f"q{i}"})
-        films.ok("POST", "/tell", json={"id": f"q{i}", "reward": i / 10})
+        films.ok("POST", "/tell", json={"id": f"q{i}", "outcome": i / 10})
     found, own = films.ok("GET", "/audit"), films.hub.decider(films.name).audit()
     assert found["influence"] == own.influence
     assert found["verdict"] == own.verdict
@@ -559,24 +559,24 @@ def test_the_audit_says_what_the_deciders_own_does(films: Service) -> None:
 
 def test_the_log_is_the_file_that_export_writes(films: Service) -> None:
     for i in range(5):
-        films.ask(id=f"q{i}")
+        films.ask(request_id=f"q{i}")
         films.tell(f"q{i}", float(i))
     answer = films.client.get(f"{films.path}/log.parquet")
     table = pd.read_parquet(io.BytesIO(answer.content))
     own = films.hub.decider(films.name).log()
     assert table["id"].tolist() == own["id"].tolist()
     assert table.attrs == own.attrs
-    assert table["reward"].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert table["outcome"].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
 
 
 def test_overdue_decisions_are_settled_as_declared(fresh: Service) -> None:
-    expire = {"after": 1e-6, "reward": 0.0}
+    expire = {"after": 1e-6, "outcome": 0.0}
     fresh.ok("PUT", json={**MAKE, "expire": expire})
     fresh.ok("PUT", "/items", json=FILMS)
     fresh.ok("POST", "/ask", json={"filter": {}, "id": "q"})
     assert fresh.hub.expire()[fresh.name] == 1
     found = fresh.ok("GET", "/decisions/q")
-    assert (found["reward"], found["assumed"]) == (0.0, "expired")
+    assert (found["outcome"], found["assumed"]) == (0.0, "expired")
 
 
 def test_a_decider_that_cannot_be_settled_does_not_hold_up_the_others(
@@ -584,8 +584,8 @@ def test_a_decider_that_cannot_be_settled_does_not_hold_up_the_others(
 ) -> None:
     names = [f"{fresh.name}-a", f"{fresh.name}-b"]
     for name in names:
-        fresh.hub.make(name, Make(**MAKE, expire=Expiry(after=1e-6, reward=None)))
-    fresh.hub.decider(names[1]).ask([ROW], id="q")
+        fresh.hub.make(name, Make(**MAKE, expire=Expiry(after=1e-6, outcome=None)))
+    fresh.hub.decider(names[1]).ask([ROW], request_id="q")
 
     def damaged(*_: object) -> None:
         raise ValueError("it is damaged")

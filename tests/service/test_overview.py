@@ -9,7 +9,7 @@ ARMS = [[1.0, 0.0], [0.0, 1.0]]
 def test_an_overview_says_what_became_of_the_last_decisions() -> None:
     decider = pb.Decider(subspace=pb.Subspace.coordinates([0], d=2), log=True, seed=0)
     for id in ("told", "amended", "withdrawn", "back", "late"):
-        decider.ask(ARMS, id=id)
+        decider.ask(ARMS, request_id=id)
     for id in ("told", "amended", "withdrawn"):
         decider.tell(id, 1.0)
     decider.amend("amended", 0.5)
@@ -17,12 +17,12 @@ def test_an_overview_says_what_became_of_the_last_decisions() -> None:
     decider.withdraw("back")
     decider.amend("back", 2.0)
     decider.expire(after=1e-9)
-    decider.ask(ARMS, id="pending")
+    decider.ask(ARMS, request_id="pending")
     seen = Overview(decider._ledger)
     assert seen.update()
     assert not seen.update()
     said = seen.numbers()
-    became = {each["id"]: (each["state"], each["reward"]) for each in said["recent"]}
+    became = {each["id"]: (each["state"], each["outcome"]) for each in said["recent"]}
     assert became == {
         "pending": ("pending", None),
         "late": ("expired", None),
@@ -41,7 +41,7 @@ def test_an_overview_says_what_became_of_the_last_decisions() -> None:
 def test_only_the_last_decisions_are_kept() -> None:
     decider = pb.Decider(subspace=pb.Subspace.coordinates([0], d=2), log=True, seed=0)
     for i in range(RECENT_DECISIONS + 5):
-        decider.tell(decider.ask(ARMS, id=f"q{i}"), 1.0)
+        decider.tell(decider.ask(ARMS, request_id=f"q{i}"), 1.0)
     seen = Overview(decider._ledger)
     seen.update()
     kept = [each["id"] for each in seen.numbers()["recent"]]

@@ -121,7 +121,7 @@ def test_too_many_requests_at_a_time_are_sent_away_until_later(
 
     monkeypatch.setattr(decider, "amend", waits)
     others = [small.token("decide") for _ in range(2)]
-    body = {"id": "x", "reward": 1.0}
+    body = {"id": "x", "outcome": 1.0}
 
     def amend(headers: dict[str, str]) -> int:
         return small.client.post(f"{small.path}/amend", json=body, headers=headers).status_code
@@ -186,7 +186,7 @@ def test_what_takes_too_long_for_a_process_that_ends_is_sent_away_to_come_again(
 
     monkeypatch.setattr(hub.decider("films"), "amend", waits)
     with ThreadPoolExecutor(1) as pool, serving(make_app(hub), grace=0) as address:
-        url, body = f"{address}/v1/deciders/films/amend", {"id": "x", "reward": 1.0}
+        url, body = f"{address}/v1/deciders/films/amend", {"id": "x", "outcome": 1.0}
         sent = pool.submit(httpx.post, url, json=body, headers=bearer(text), timeout=30)
         sent.add_done_callback(lambda _: go.set())
         assert inside.wait(30)
@@ -209,22 +209,22 @@ def test_asks_and_tells_that_take_too_long_are_answered_and_may_still_be_done(
     while small.hub.decider("films")._ledger.held("y") is None:
         assert time.monotonic() < until
         time.sleep(0.01)
-    assert small.ask(items=["a"], id="x")["id"] == "x"
+    assert small.ask(items=["a"], request_id="x")["id"] == "x"
 
 
 def test_an_error_of_one_request_is_not_that_of_the_others_it_is_worked_on_with(
     films: Service,
 ) -> None:
-    films.ask(id="first")
+    films.ask(request_id="first")
     bodies: list[tuple[str, dict[str, Any], int]] = [
         ("ask", {"filter": {}, "id": "good"}, 200),
         ("ask", {"filter": {}, "id": "first"}, 200),  # again
         ("ask", {"filter": {"genre": "none"}}, 422),
         ("ask", {"items": ["a", "nobody"]}, 404),
-        ("tell", {"id": "first", "reward": 1.0}, 200),
-        ("tell", {"id": "first", "reward": 2.0}, 409),
-        ("tell", {"id": "nobody", "reward": 1.0}, 404),
-        ("tell", {"id": "first", "reward": "x"}, 422),
+        ("tell", {"id": "first", "outcome": 1.0}, 200),
+        ("tell", {"id": "first", "outcome": 2.0}, 409),
+        ("tell", {"id": "nobody", "outcome": 1.0}, 404),
+        ("tell", {"id": "first", "outcome": "x"}, 422),
         ("ask", {"items": [{"drama": 1, "length": 2, "age": 3}]}, 200),  # a new arm
         ("ask", {"items": [{"drama": 3, "length": 2, "age": 1}]}, 200),
     ]
@@ -241,7 +241,7 @@ def test_an_error_of_one_request_is_not_that_of_the_others_it_is_worked_on_with(
 
 def test_metrics_count_what_the_ledger_has(films: Service) -> None:
     for i in range(4):
-        films.ask(id=f"m{i}")
+        films.ask(request_id=f"m{i}")
     films.tell("m0", 1.0)
     films.ok("POST", "/withdraw", json={"id": "m1"})
     text = films.client.get("/metrics").text

@@ -33,7 +33,7 @@ def test_it_starts_with_nothing_and_ends_within_five_seconds_with_all_it_acknowl
             while not stopped.is_set():
                 try:
                     answer = mine.post("/ask", json={"filter": {}})
-                    answer = mine.post("/tell", json={"id": answer.json()["id"], "reward": 1.0})
+                    answer = mine.post("/tell", json={"id": answer.json()["id"], "outcome": 1.0})
                     answer.raise_for_status()
                     told.append(True)
                 except httpx.TransportError:
@@ -81,7 +81,7 @@ def test_settings_come_from_a_file_and_the_command_line(tmp_path: Path) -> None:
         columns = ["length", "age"]
         protected = ["age"]
         strategy = "GENTRY()"
-        expire = {{ after = "24h", reward = 0.0 }}
+        expire = {{ after = "24h", outcome = 0.0 }}
         """
     )
     settings = read_settings(file, {"port": 9001, "host": None})

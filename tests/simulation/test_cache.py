@@ -35,7 +35,7 @@ def run(**options: Any) -> pb.Result:
 
 
 def test_a_stored_run_equals_one_that_is_not(tmp_path: Path) -> None:
-    assert same(run(store=tmp_path / "new" / "folder"), run())
+    assert same(run(cache_dir=tmp_path / "new" / "folder"), run())
 
 
 @pytest.mark.parametrize("engine", ["auto", "reference"])
@@ -54,12 +54,12 @@ def test_an_interrupted_run_continues_and_ends_the_same(
 
     monkeypatch.setattr(executors, "play", play)
     with pytest.raises(KeyboardInterrupt, match=r"what is finished is kept in .* to continue"):
-        run(store=tmp_path, **options)
+        run(cache_dir=tmp_path, **options)
     kept = len(list(tmp_path.glob("part-*.parquet")))
     assert kept >= 1
     played.clear()
     monkeypatch.setattr(executors, "play", lambda *a: played.extend(a[1]) or original(*a))  # type: ignore[func-returns-value]
-    result = run(store=tmp_path, **options)
+    result = run(cache_dir=tmp_path, **options)
     assert len(played) <= 100 - 16 * kept + 16
     monkeypatch.setattr(executors, "play", original)
     assert same(result, run(**options))
@@ -67,8 +67,8 @@ def test_an_interrupted_run_continues_and_ends_the_same(
 
 def test_infinite_sets_are_stored_too(tmp_path: Path) -> None:
     options = {"problem": pb.problems.entropy_ball(), "strategies": pb.GENTRY(), "trials": 20}
-    one = run(store=tmp_path, **options)
-    again = run(store=tmp_path, **options)
+    one = run(cache_dir=tmp_path, **options)
+    again = run(cache_dir=tmp_path, **options)
     assert again.best_share is None
     assert np.array_equal(one.regret, again.regret)
 
@@ -77,7 +77,7 @@ SCRIPT = """
 import signal, sys, projbandits as pb
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 pb.simulate(pb.problems.random_arms(), [pb.UE(), pb.ProjectedUE()], trials=240, horizon=20_000,
-            engine="compiled", store=sys.argv[1], progress=False)
+            engine="compiled", cache_dir=sys.argv[1], progress=False)
 """
 
 
@@ -102,11 +102,11 @@ def test_a_killed_run_loses_nothing_that_was_finished(tmp_path: Path) -> None:
     problem, strategies = pb.problems.random_arms(), [pb.UE(), pb.ProjectedUE()]
     size: dict[str, Any] = {"horizon": 20_000, "engine": "compiled"}
     before = {part.name: part.stat().st_mtime_ns for part in kept}
-    continued = run(problem=problem, strategies=strategies, store=path, trials=240, **size)
+    continued = run(problem=problem, strategies=strategies, cache_dir=path, trials=240, **size)
     assert all((path / name).stat().st_mtime_ns == when for name, when in before.items())
     first = run(problem=problem, strategies=strategies, trials=16, **size)
     assert np.array_equal(continued.regret[:, :16], first.regret)
-    again = run(problem=problem, strategies=strategies, store=path, trials=240, **size)
+    again = run(problem=problem, strategies=strategies, cache_dir=path, trials=240, **size)
     assert same(continued, again)
 
 
@@ -121,7 +121,7 @@ def test_control_c_stops_long_before_the_end_and_says_how_to_go_on(tmp_path: Pat
 
 
 def test_another_simulation_is_refused_and_nothing_changes(tmp_path: Path) -> None:
-    run(store=tmp_path)
+    run(cache_dir=tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     changes: dict[str, Any] = {
         "horizon": {"horizon": 201, "checkpoints": [1]},
@@ -132,7 +132,7 @@ def test_another_simulation_is_refused_and_nothing_changes(tmp_path: Path) -> No
     }
     for name, change in changes.items():
         with pytest.raises(ValueError, match=f"holds another simulation: its {name} is"):
-            run(store=tmp_path, **change)
+            run(cache_dir=tmp_path, **change)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -143,10 +143,10 @@ def test_a_run_within_a_run_is_refused_and_one_after_the_other_is_not(tmp_path: 
         cache.Store(tmp_path, spec, Progress(1, shown=False)),
         pytest.raises(ValueError, match=r"is in use by another run: wait"),
     ):
-        run(store=tmp_path, **arguments)
+        run(cache_dir=tmp_path, **arguments)
     with ProcessPoolExecutor(1) as executor:  # its process outlives the first run
         for _ in range(2):
-            assert same(run(store=tmp_path, executor=executor, **arguments), run(**arguments))
+            assert same(run(cache_dir=tmp_path, executor=executor, **arguments), run(**arguments))
 
 
 def test_a_file_system_without_locks_is_no_obstacle(
@@ -156,16 +156,16 @@ def test_a_file_system_without_locks_is_no_obstacle(
         raise OSError(errno.EBADF, "no locks here")
 
     monkeypatch.setattr(_locks.fcntl, "flock", flock)
-    assert same(run(store=tmp_path), run())
+    assert same(run(cache_dir=tmp_path), run())
 
 
 def test_instances_with_other_numbers_are_other_simulations(tmp_path: Path) -> None:
     U = pb.Subspace.coordinates([0], d=2)
     one = pb.problems.instance(np.eye(2), theta=[1.0, 2.0], subspace=U)
     other = pb.problems.instance(np.eye(2), theta=[1.0, 3.0], subspace=U)
-    run(problem=one, store=tmp_path)
+    run(problem=one, cache_dir=tmp_path)
     with pytest.raises(ValueError, match="its problem is"):
-        run(problem=other, store=tmp_path)
+        run(problem=other, cache_dir=tmp_path)
 
 
 def test_a_set_with_other_numbers_and_the_same_label_is_another_simulation(tmp_path: Path) -> None:
@@ -179,9 +179,9 @@ def test_a_set_with_other_numbers_and_the_same_label_is_another_simulation(tmp_p
         problems = [pb.problems.random_theta(arms, u=1) for arms in (one, other)]
         assert repr(problems[0]) == repr(problems[1])
         size: dict[str, Any] = {"trials": 2, "horizon": 5, "strategies": pb.GENTRY()}
-        run(problem=problems[0], store=tmp_path / str(i), **size)
+        run(problem=problems[0], cache_dir=tmp_path / str(i), **size)
         with pytest.raises(ValueError, match="its problem has the same label, but other numbers"):
-            run(problem=problems[1], store=tmp_path / str(i), **size)
+            run(problem=problems[1], cache_dir=tmp_path / str(i), **size)
 
 
 def test_an_edited_schedule_is_another_simulation_and_one_without_a_name_is_known(
@@ -190,19 +190,19 @@ def test_an_edited_schedule_is_another_simulation_and_one_without_a_name_is_know
     def strategy(rate: float) -> pb.GENTRY:
         return pb.GENTRY(schedule=lambda t: rate / t)
 
-    one = run(strategies=strategy(0.5), store=tmp_path)
-    assert same(run(strategies=strategy(0.5), store=tmp_path), one)
+    one = run(strategies=strategy(0.5), cache_dir=tmp_path)
+    assert same(run(strategies=strategy(0.5), cache_dir=tmp_path), one)
     with pytest.raises(ValueError, match=r"its GENTRY\(schedule=.* has the same label, but other"):
-        run(strategies=strategy(0.25), store=tmp_path)
+        run(strategies=strategy(0.25), cache_dir=tmp_path)
 
 
 def test_what_cannot_be_told_apart_later_is_refused_only_where_it_is_kept(tmp_path: Path) -> None:
     lock = threading.Lock()
     strategy = pb.GENTRY(schedule=lambda t: 0.1 if lock.locked() else 0.5)
     with pytest.raises(
-        ValueError, match=r"store could not .* a _thread\.lock cannot be told .*__identity__"
+        ValueError, match=r"cache_dir could not .* a _thread\.lock cannot be told .*__identity__"
     ):
-        run(store=tmp_path / "new", strategies=strategy)
+        run(cache_dir=tmp_path / "new", strategies=strategy)
     assert not (tmp_path / "new").exists()
     assert run(strategies=strategy).identities == ()
 
@@ -210,30 +210,30 @@ def test_what_cannot_be_told_apart_later_is_refused_only_where_it_is_kept(tmp_pa
 def test_foreign_folders_and_damaged_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(ValueError, match="holds other files"):
-        run(store=tmp_path)
+        run(cache_dir=tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
     good = tmp_path / "good"
-    run(store=good)
+    run(cache_dir=good)
     part = next(good.glob("part-*"))
     (good / "part-of-something.parquet").write_text("of no interest")
     for content in (b"rubbish", b"", part.read_bytes()[:-1]):
         part.write_bytes(content)
         with pytest.raises(ValueError, match=rf"{part.name}' is no Parquet.*; delete it and run"):
-            run(store=good)
+            run(cache_dir=good)
     part.unlink()
-    assert same(run(store=good), run())
+    assert same(run(cache_dir=good), run())
     manifest = good / "manifest.json"
     for text in ("", "{}", "[1]", manifest.read_text().replace("GENTRY", "GENTRE")):
         manifest.write_text(text)
         with pytest.raises(
             ValueError, match=r"manifest that cannot be read: .*manifest\.json' .*;"
         ):
-            run(store=good)
+            run(cache_dir=good)
 
 
 def test_parts_of_other_trials_and_of_other_runs_are_noticed(tmp_path: Path) -> None:
     stores = [tmp_path / "one", tmp_path / "other"]
-    truth = [run(store=store, seed=seed) for seed, store in enumerate(stores)]
+    truth = [run(cache_dir=store, seed=seed) for seed, store in enumerate(stores)]
     parts = sorted(stores[0].glob("part-*"))
     foreign = stores[1] / parts[0].name
     own = parts[0].read_bytes()
@@ -245,13 +245,13 @@ def test_parts_of_other_trials_and_of_other_runs_are_noticed(tmp_path: Path) -> 
         with pytest.raises(
             ValueError, match=rf"{parts[0].name}' is of another run: {said}; delete"
         ):
-            run(store=stores[0])
+            run(cache_dir=stores[0])
     table, about, _ = read_table(foreign)
     pq.write_table(table.replace_schema_metadata({b"projbandits": json.dumps(about)}), foreign)
     with pytest.raises(ValueError, match=rf"{foreign.name}' .*it has no checksum; delete"):
-        run(store=stores[1], seed=1)
+        run(cache_dir=stores[1], seed=1)
     parts[0].write_bytes(own)
-    assert same(run(store=stores[0]), truth[0])
+    assert same(run(cache_dir=stores[0]), truth[0])
 
 
 def test_a_flipped_bit_of_a_store_or_a_result_is_noticed() -> None:
@@ -270,7 +270,7 @@ from concurrent.futures import ProcessPoolExecutor
 context = multiprocessing.get_context("fork")
 with ProcessPoolExecutor(1, mp_context=context) as executor:
     pb.simulate(pb.problems.random_arms(d=4, arms=8, u=2), [pb.GENTRY(), pb.UE()], trials=10_000,
-                horizon=200, executor=executor, store=sys.argv[1], progress=False)
+                horizon=200, executor=executor, cache_dir=sys.argv[1], progress=False)
 """
 
 
@@ -288,7 +288,7 @@ def test_the_workers_of_a_killed_run_do_not_keep_its_store(tmp_path: Path) -> No
         process.wait()
         os.killpg(process.pid, 0)  # raises if no worker has outlived it
         with pytest.raises(ValueError, match="holds another simulation: its seed is 0"):
-            run(store=store, seed=1)
+            run(cache_dir=store, seed=1)
         with locked(store, "store"):  # it is not in use
             pass
     finally:
@@ -306,14 +306,14 @@ def test_a_store_removed_during_a_run_is_named(
         return original(*arguments)
 
     monkeypatch.setattr(executors, "play", play)
-    with pytest.raises(ValueError, match=r"store must be a folder that can be written to, got"):
-        run(store=tmp_path / "store")
+    with pytest.raises(ValueError, match=r"cache_dir must be a folder that can be written to, got"):
+        run(cache_dir=tmp_path / "store")
 
 
 def test_a_store_that_cannot_be_written_to_is_named_and_still_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    truth = run(store=tmp_path / "done")
+    truth = run(cache_dir=tmp_path / "done")
     (tmp_path / "done" / f"{UNFINISHED}part").write_text("")
 
     def refuse(path: Path, *arguments: Any, **options: Any) -> None:
@@ -321,26 +321,26 @@ def test_a_store_that_cannot_be_written_to_is_named_and_still_read(
 
     for name in ("write_bytes", "unlink"):  # the superuser could do it all the same
         monkeypatch.setattr(Path, name, refuse)
-    assert same(run(store=tmp_path / "done"), truth)
+    assert same(run(cache_dir=tmp_path / "done"), truth)
     with pytest.raises(ValueError, match=r"can be written to, got '.*new': Permission denied"):
-        run(store=tmp_path / "new")
+        run(cache_dir=tmp_path / "new")
 
 
 @pytest.mark.parametrize("what", ["manifest", "part"])
 def test_what_a_killed_run_left_half_written_is_no_obstacle(tmp_path: Path, what: str) -> None:
     name = "manifest.json"
     if what == "part":
-        run(store=tmp_path)
+        run(cache_dir=tmp_path)
         name = min(path.name for path in tmp_path.glob("part-*"))
         (tmp_path / name).unlink()
     left = tmp_path / f"{UNFINISHED}{name}-4711"
     left.write_text('{"form')
-    assert same(run(store=tmp_path), run())
+    assert same(run(cache_dir=tmp_path), run())
     assert not left.exists()
 
 
 def test_the_manifest_says_what_is_simulated(tmp_path: Path) -> None:
-    run(store=tmp_path)
+    run(cache_dir=tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert [player["strategy"] for player in manifest["strategies"]] == ["GENTRY()", "UE()"]
     assert [player["engine"] for player in manifest["strategies"]] == ["events", "events"]

@@ -57,7 +57,7 @@ def test_a_store_grows_in_any_order_and_equals_one_run(tmp_path: Path, played: P
     for strategies, trials, missing in STEPS:
         before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("part-*")}
         played.clear()
-        grown = run(strategies=strategies, trials=trials, store=tmp_path)
+        grown = run(strategies=strategies, trials=trials, cache_dir=tmp_path)
         assert sorted(played) == missing
         assert all(path.stat().st_mtime_ns == when for path, when in before.items())
         assert same(grown, run(strategies=strategies, trials=trials))
@@ -66,10 +66,10 @@ def test_a_store_grows_in_any_order_and_equals_one_run(tmp_path: Path, played: P
 
 
 def test_what_is_there_is_served_and_nothing_is_written(tmp_path: Path, played: Played) -> None:
-    run(strategies=[G, C], trials=40, store=tmp_path)
+    run(strategies=[G, C], trials=40, cache_dir=tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     played.clear()
-    run(strategies=C, trials=19, store=tmp_path)
+    run(strategies=C, trials=19, cache_dir=tmp_path)
     assert not played
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
@@ -81,9 +81,9 @@ def test_pulls_do_not_depend_on_what_else_is_kept(
     # Worlds of three arms and of four, in chunks with both.
     monkeypatch.setattr(records, "MOST_PULLED_ARMS", most)
     known = set()
-    run(Varied(), Recorder(), trials=40, store=tmp_path)
+    run(Varied(), Recorder(), trials=40, cache_dir=tmp_path)
     for trials in (range(1), range(3), range(40), range(2, 3), range(17, 19)):
-        stored = run(Varied(), Recorder(), trials=trials, store=tmp_path)
+        stored = run(Varied(), Recorder(), trials=trials, cache_dir=tmp_path)
         assert same(stored, run(Varied(), Recorder(), trials=trials))
         known.add(None if stored.pulls is None else stored.pulls.shape[2])
     assert known == ({None, 3} if most == 3 else {3, 4})
@@ -91,7 +91,7 @@ def test_pulls_do_not_depend_on_what_else_is_kept(
 
 def test_runs_on_convex_sets_grow_too(tmp_path: Path) -> None:
     for trials in (3, 20):
-        grown = run(CONVEX["ball"], G, trials=trials, store=tmp_path)
+        grown = run(CONVEX["ball"], G, trials=trials, cache_dir=tmp_path)
     assert np.array_equal(grown.regret, run(CONVEX["ball"], G, trials=20).regret)
 
 
@@ -99,11 +99,11 @@ def test_another_schedule_under_a_label_that_is_there_is_refused(tmp_path: Path)
     def strategy(rate: float) -> pb.GENTRY:
         return pb.GENTRY(schedule=lambda t: rate / t)
 
-    run(strategies=[strategy(0.5)], store=tmp_path)
+    run(strategies=[strategy(0.5)], cache_dir=tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     for trials in (6, 99):
         with pytest.raises(ValueError, match=r"its GENTRY\(schedule=.* has the same label"):
-            run(strategies=[G, strategy(0.25)], store=tmp_path, trials=trials)
+            run(strategies=[G, strategy(0.25)], cache_dir=tmp_path, trials=trials)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -123,7 +123,7 @@ played = []
 executors.play = lambda *given: played.extend(given[1]) or engines.play(*given)
 strategies = [pb.UE(), pb.ProjectedUE()][: int(sys.argv[2])]
 pb.simulate(pb.problems.random_arms(), strategies, trials=int(sys.argv[3]), horizon=20_000,
-            engine="compiled", store=sys.argv[1], progress=False)
+            engine="compiled", cache_dir=sys.argv[1], progress=False)
 print(len(played))
 """
 SIZE: dict[str, Any] = {
@@ -146,7 +146,7 @@ def until(true: Any, process: "subprocess.Popen[str]") -> None:
 
 
 def test_a_run_killed_while_it_grows_loses_nothing_and_ends_the_same(tmp_path: Path) -> None:
-    small = run(strategies=pb.UE(), trials=20, store=tmp_path, **SIZE)
+    small = run(strategies=pb.UE(), trials=20, cache_dir=tmp_path, **SIZE)
     parts = {path: path.read_bytes() for path in tmp_path.glob("part-*")}
     for end in (signal.SIGKILL, signal.SIGINT):
         there = len(parts)
@@ -160,9 +160,9 @@ def test_a_run_killed_while_it_grows_loses_nothing_and_ends_the_same(tmp_path: P
         parts = {path: path.read_bytes() for path in tmp_path.glob("part-*")}
         assert there < len(parts)
         assert trials_in(tmp_path) < 320
-        assert same(run(strategies=pb.UE(), trials=20, store=tmp_path, **SIZE), small)
+        assert same(run(strategies=pb.UE(), trials=20, cache_dir=tmp_path, **SIZE), small)
     both = [pb.ProjectedUE(), pb.UE()]
-    grown = run(strategies=both, trials=40, store=tmp_path, **SIZE)
+    grown = run(strategies=both, trials=40, cache_dir=tmp_path, **SIZE)
     assert same(grown, run(strategies=both, trials=40, **SIZE))
 
 
@@ -173,9 +173,9 @@ def test_the_second_of_two_runs_waits_and_does_only_what_is_then_missing(tmp_pat
     first.send_signal(signal.SIGSTOP)  # the second must not come too late
     second = start(store, 2, 70)
     assert second.stderr is not None
-    assert "waiting for another run to finish with store" in second.stderr.readline()
+    assert "waiting for another run to finish with cache_dir" in second.stderr.readline()
     with pytest.raises(ValueError, match="holds another simulation: its seed is 0, not 1"):
-        run(strategies=pb.UE(), store=store, seed=1, **SIZE)  # that need not be waited for
+        run(strategies=pb.UE(), cache_dir=store, seed=1, **SIZE)  # that need not be waited for
     assert trials_in(store) < 64
     first.send_signal(signal.SIGCONT)
     assert first.communicate(timeout=60)[0].split() == ["64"]
@@ -205,7 +205,7 @@ def test_waiting_is_seen_where_progress_is(tmp_path: Path) -> None:
     thread = threading.Thread(target=other)
     thread.start()
     inside.wait(60)
-    assert same(run(store=tmp_path, progress=Screen()), run())
+    assert same(run(cache_dir=tmp_path, progress=Screen()), run())
     thread.join()
     waiting = [note for note in notes if not note.startswith("compiling")]
-    assert waiting == [f"waiting for another run to finish with store {str(tmp_path)!r} ..."]
+    assert waiting == [f"waiting for another run to finish with cache_dir {str(tmp_path)!r} ..."]

@@ -49,7 +49,7 @@ def test_the_arms_on_offer_in_turn_cost_what_the_world_says() -> None:
 def test_trials_do_not_depend_on_what_they_are_run_with(engine: str, tmp_path: Path) -> None:
     whole = run(PROBLEM, STRATEGIES, engine, trials=20, horizon=25)
     parts = [
-        run(PROBLEM, STRATEGIES, engine, trials=trials, horizon=25, store=tmp_path / "kept")
+        run(PROBLEM, STRATEGIES, engine, trials=trials, horizon=25, cache_dir=tmp_path / "kept")
         for trials in (range(7, 20), range(0, 7))
     ]
     assert same(pb.Result.concat(parts), whole)

@@ -18,9 +18,9 @@ ALL: list[LinearStrategy] = [
     pb.GENTRY(alpha=0.5, basis="first"),
     pb.CURSE(alpha=0.5),
     pb.REGRET(alpha=0.5),
-    pb.GENTRY(alpha=0.05, schedule="smooth", ridge=3.0),
+    pb.GENTRY(alpha=0.05, schedule="smooth", penalty=3.0),
     pb.UE(alpha=0.5),
-    pb.EIIDS(noise=2.0, ridge=1.0),
+    pb.EIIDS(noise=2.0, penalty=1.0),
     pb.EIRatio(horizon=30),
     pb.DirectedIDS(radius="published", noise=0.5),
 ]
@@ -63,7 +63,7 @@ def test_regret_learns_on_projected_arms_and_the_others_on_whole_ones() -> None:
 def test_the_ridge_argument_is_the_penalty() -> None:
     arms = pb.FiniteArms([[1.0]])
     U = pb.Subspace.coordinates([0], d=1)
-    for strategy in everyone(ridge=3.0):
+    for strategy in everyone(penalty=3.0):
         state = strategy.update(strategy.init(arms, U), arms.arm(0), 8.0)
         assert state.ridge.theta[0] == pytest.approx(2.0)
 
@@ -81,7 +81,7 @@ def test_labels_name_what_differs_from_the_default() -> None:
         return 0.1
 
     assert repr(pb.GENTRY()) == "GENTRY()"
-    assert repr(pb.GENTRY(alpha=2, ridge=0.5)) == "GENTRY(alpha=2.0, ridge=0.5)"
+    assert repr(pb.GENTRY(alpha=2, penalty=0.5)) == "GENTRY(alpha=2.0, penalty=0.5)"
     assert repr(pb.GENTRY(schedule=slow)).endswith("slow)")
     assert pb.GENTRY(alpha=1) == pb.GENTRY(alpha=1.0)
 
@@ -105,7 +105,7 @@ def test_bad_parameters_are_named() -> None:
     with pytest.raises(TypeError, match="alpha must be a number, got 'much'"):
         pb.GENTRY(alpha="much")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"ridge must be positive, got 0\.0"):
-        pb.ProjectedUE(ridge=0.0)
+        pb.ProjectedUE(penalty=0.0)
     with pytest.raises(ValueError, match="basis must be one of 'pivoted-qr', 'first'"):
         pb.REGRET(basis="last")
     with pytest.raises(ValueError, match=r"arms must have 3 features, .* got 2"):

@@ -37,7 +37,7 @@ def test_directed_information_is_the_log_of_how_a_pull_shrinks_the_widest(
 
 
 def test_the_published_radius_is_the_formula() -> None:
-    strategy = pb.DirectedIDS(radius="published", bound=3.0, noise=0.5, ridge=2.0)
+    strategy = pb.DirectedIDS(radius="published", bound=3.0, noise=0.5, penalty=2.0)
     arms = pb.FiniteArms([[1.0, 0.0], [0.0, 2.0]])
     state = strategy.init(arms, pb.Subspace.coordinates([0], d=2))
     for i in (0, 1, 1):
@@ -52,7 +52,7 @@ def test_before_anything_is_seen_the_published_radius_is_that_of_the_prior() -> 
     # log det V - d log lambda is zero then, and may round to less.
     for d in range(1, 11):
         for ridge in (0.1, 0.3, 0.7, 3.0):
-            strategy = pb.DirectedIDS(radius="published", noise=1.0, ridge=ridge)
+            strategy = pb.DirectedIDS(radius="published", noise=1.0, penalty=ridge)
             state = strategy.init(pb.FiniteArms(np.eye(d)), pb.Subspace.coordinates([0], d=d))
             assert strategy.reach(state) == pytest.approx(math.sqrt(ridge), abs=1e-6)
 

@@ -93,7 +93,7 @@ def test_bad_parameters_are_named() -> None:
     with pytest.raises(ValueError, match=r"bound must be positive, got -1\.0"):
         pb.DirectedIDS(bound=-1.0)
     assert repr(pb.EIIDS()) == "EIIDS()"
-    assert repr(pb.EIRatio(horizon=10, ridge=1.0)) == "EIRatio(horizon=10, ridge=1.0)"
+    assert repr(pb.EIRatio(horizon=10, penalty=1.0)) == "EIRatio(horizon=10, penalty=1.0)"
 
 
 @pytest.mark.parametrize("strategy", [pb.EIIDS(), pb.DirectedIDS()], ids=repr)

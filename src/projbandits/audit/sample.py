@@ -31,7 +31,7 @@ class Made(NamedTuple):
         The numbers of the arms on offer to it among all `OfferedItems`; None if they were not kept.
     chosen : int or None
         The place of the chosen arm among them; None in an infinite set.
-    arm, reward : ndarray and float
+    arm, outcome : ndarray and float
         The chosen arm and its outcome; nan while there is none.
     segment : optional
         What came with it under `by`, or was noted; None if nothing was.
@@ -45,7 +45,7 @@ class Made(NamedTuple):
     rows: NDArray[np.int64] | None
     chosen: int | None
     arm: Array
-    reward: float
+    outcome: float
     segment: Any
     grounds: Grounds | None
     stream: Callable[[], np.random.Generator]
@@ -53,7 +53,7 @@ class Made(NamedTuple):
     @property
     def told(self) -> bool:
         """Whether its outcome is known."""
-        return not np.isnan(self.reward)
+        return not np.isnan(self.outcome)
 
 
 class Log(NamedTuple):
@@ -114,7 +114,7 @@ def _filed(
         rows,
         chosen,
         decision.arm,
-        account.reward,
+        account.outcome,
         _segment(by, decision.around, decision.note),
         grounds if looked else None,
         lambda: np.random.default_rng(number),
@@ -134,7 +134,7 @@ def _held(held: Held, grounds: Grounds | None, by: str | None, streams: Streams)
         rows,
         chosen,
         held.arm,
-        np.nan if held.reward is None else held.reward,
+        np.nan if held.outcome is None else held.outcome,
         _segment(by, event.context, event.meta),
         grounds,
         lambda: streams.at(max(event.session, 0), event.draw),

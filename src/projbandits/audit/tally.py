@@ -40,7 +40,7 @@ class Outcomes:
     def add(self, one: Made) -> None:
         """Add the outcome of a decision, if it has one."""
         if one.told:
-            self._told.append((one.arm, one.reward))
+            self._told.append((one.arm, one.outcome))
             if len(self._told) >= SUMMED_AT_ONCE:
                 self._learn()
 
@@ -52,8 +52,8 @@ class Outcomes:
 
     def _learn(self) -> None:
         if self._told:
-            X, rewards = zip(*self._told, strict=True)
-            self._ridge = self._ridge.update_many(np.array(X), np.array(rewards))
+            X, outcomes = zip(*self._told, strict=True)
+            self._ridge = self._ridge.update_many(np.array(X), np.array(outcomes))
             self._told = []
 
 

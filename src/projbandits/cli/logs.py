@@ -50,7 +50,7 @@ def replay(
     arms: ArmsFile = None,
     action: Action = None,
     propensity: Propensity = None,
-    reward: RewardColumn = "reward",
+    outcome: RewardColumn = "outcome",
     features: Features = None,
     context: Annotated[str | None, typer.Option(help="Columns of the context.")] = None,
     time: Annotated[str | None, typer.Option(help="The column with the time.")] = None,
@@ -77,7 +77,7 @@ def replay(
     if _own(log):
         result = pb.replay(log, _policy(policy, ()), value=value, clip=clip, bounds=_ends(bounds))
     else:
-        given = _log(log, arms, action, propensity, reward, features, context, time)
+        given = _log(log, arms, action, propensity, outcome, features, context, time)
         subspace, judged = _subspace(given, protected), _policy(policy, given.columns)
         known = given.rows is not None  # how much there is to do
         with (
@@ -104,7 +104,7 @@ def fit(
     log: LogPath,
     arms: ArmsFile = None,
     action: Action = None,
-    reward: RewardColumn = "reward",
+    outcome: RewardColumn = "outcome",
     features: Features = None,
     protected: Protected = None,
     penalty: Annotated[float, typer.Option(help="lambda, the weight of the L2 penalty.")] = 1.0,
@@ -117,7 +117,7 @@ def fit(
     from projbandits.simulation.progress import Progress
     from projbandits.simulation.workers import workers
 
-    given = _log(log, arms, action, None, reward, features, None, None)
+    given = _log(log, arms, action, None, outcome, features, None, None)
     known = given.rows is not None  # how much there is to do
     with (
         workers(threads, cluster) as executor,
@@ -149,7 +149,7 @@ def _log(
     arms: Path | None,
     action: str | None,
     propensity: str | None,
-    reward: str,
+    outcome: str,
     features: str | None,
     context: str | None,
     time: str | None,
@@ -167,7 +167,7 @@ def _log(
         catalogue,
         action=action,
         propensity=chances[0] if chances is not None and len(chances) == 1 else chances,
-        reward=reward,
+        outcome=outcome,
         features=_listed(features),
         context=_listed(context) or (),
         time=time,

@@ -45,7 +45,8 @@ def reproduce(
     import pandas as pd
 
     from projbandits.cli.output import show
-    from projbandits.paper import QUICK, run
+    from projbandits.paper import QUICK
+    from projbandits.paper import reproduce as run
     from projbandits.simulation.workers import workers
 
     size: dict[str, Any] = dict(QUICK) if quick else {}

@@ -60,8 +60,8 @@ def serve(
     starting.serve(settings)
 
 
-@token_app.command("make")
-def make_token(
+@token_app.command("create")
+def create_token(
     store: Url,
     scope: Annotated[
         list[str] | None,

@@ -47,7 +47,7 @@ def simulate(
             plan.strategies,
             **plan.options,
             executor=executor,
-            store=folder / STORE,
+            cache_dir=folder / STORE,
         )
     written = write(result, folder)
     show(result.summary(), as_json=json, title=_title(result))
@@ -96,7 +96,7 @@ def compare(
     size: dict[str, Any] = {"trials": trials, "horizon": horizon, "seed": seed, "engine": engine}
     if out is not None:
         check_folder(out)
-        size["store"] = out / STORE
+        size["cache_dir"] = out / STORE
     try:
         with workers(threads, cluster) as executor:
             result = run(world_source, chosen, **size, executor=executor)

@@ -44,7 +44,7 @@ class Request(NamedTuple):
     """What a caller passed to `ask`, with the ids and the note made of it."""
 
     arms: Any
-    ids: Any
+    labels: Any
     context: Mapping[str, Any] | None
     names: Sequence[str]
     note: str | None
@@ -105,8 +105,8 @@ class Asking(Accounted):
         arms: Any,
         *,
         context: Mapping[str, Any] | None = None,
-        ids: Iterable[Label] | None = None,
-        id: str | None = None,
+        labels: Iterable[Label] | None = None,
+        request_id: str | None = None,
         meta: Any = None,
     ) -> Decision: ...
     @overload
@@ -116,8 +116,8 @@ class Asking(Accounted):
         *,
         count: int,
         context: Mapping[str, Any] | None = None,
-        ids: Iterable[Label] | None = None,
-        id: str | None = None,
+        labels: Iterable[Label] | None = None,
+        request_id: str | None = None,
         meta: Any = None,
     ) -> list[Decision]: ...
     def ask(
@@ -126,8 +126,8 @@ class Asking(Accounted):
         *,
         count: int | None = None,
         context: Mapping[str, Any] | None = None,
-        ids: Iterable[Label] | None = None,
-        id: str | None = None,
+        labels: Iterable[Label] | None = None,
+        request_id: str | None = None,
         meta: Any = None,
     ) -> Decision | list[Decision]:
         """Choose one of the arms on offer, or several one after another.
@@ -145,10 +145,10 @@ class Asking(Accounted):
         context : dict, optional
             The columns that come with the call and not with the arms, such as who is looking; for a
             decider with `features`.
-        ids : sequence of str or int, optional
+        labels : sequence of str or int, optional
             Who the arms are, by default the index of a DataFrame. `Decision.label` is the chosen
             one. A strategy with `arm_effects` learns what each of them has of its own.
-        id : str, optional
+        request_id : str, optional
             What to call the decision, such as the id of a request; made up by default. Asking again
             with the same id returns the same decision, also in another process. The chosen arm must
             then be in its place among `arms`, otherwise that is an error; the other arms do not
@@ -160,7 +160,7 @@ class Asking(Accounted):
         -------
         Decision, or list of Decision if `count` is given
         """
-        request = _request(arms, count, context, ids, id, meta)
+        request = _request(arms, count, context, labels, request_id, meta)
         while True:
             try:
                 decisions = self._asked(request)
@@ -174,12 +174,12 @@ class Asking(Accounted):
         *,
         count: int | None = None,
         context: Mapping[str, Any] | None = None,
-        ids: Iterable[Label] | None = None,
-        id: str | None = None,
+        labels: Iterable[Label] | None = None,
+        request_id: str | None = None,
         meta: Any = None,
     ) -> Ready | None:
         """Return a request that can be decided with others, as `_together` does; None if not."""
-        ready = self._ready(_request(arms, count, context, ids, id, meta), self._known)
+        ready = self._ready(_request(arms, count, context, labels, request_id, meta), self._known)
         named = ready.columns == ready.known.columns
         return ready if named and self._with_others and ready.small else None
 
@@ -255,7 +255,7 @@ class Asking(Accounted):
         """Return a request with what is on offer, checked, and the names of its features."""
         around = contexts.around(known.features, request.arms, request.context)
         arms, columns = self._offered(request, known)
-        if known.state.effects is not None and request.ids is None:
+        if known.state.effects is not None and request.labels is None:
             self._check_index(request.arms, arms, known)
         offers.check_slots(arms, len(request.names))
         return Ready(request, arms, columns, known, around)
@@ -263,7 +263,7 @@ class Asking(Accounted):
     def _offered(
         self, request: Request, known: Known
     ) -> tuple[DecisionSet, tuple[str, ...] | None]:
-        arms, ids, features = request.arms, request.ids, known.features
+        arms, ids, features = request.arms, request.labels, known.features
         needed = known.state.effects is not None
         penalty = known.state.ridge.penalty
         if features is not None:
@@ -293,9 +293,9 @@ class Asking(Accounted):
             if differ.any():
                 row = int(differ.argmax())
                 raise ValueError(
-                    "ids must say who the arms are, since the strategy has arm_effects: the index "
-                    f"of arms is fresh (0 to {len(own) - 1}), and row {row} has other features "
-                    "than in the call before; keep the catalogue's index, or pass ids=..."
+                    "labels must say who the arms are, since the strategy has arm_effects: the "
+                    f"index of arms is fresh (0 to {len(own) - 1}), and row {row} has other "
+                    "features than in the call before; keep the catalogue's index, or pass labels=..."
                 )
         self._by_number = own.copy()
 
@@ -327,7 +327,7 @@ class Asking(Accounted):
         if columns != known.columns:
             events.append(reports.named(columns))
         added = sum([len(event.vectors) for event in events if isinstance(event, Offered)])
-        last = Last(arms, numbers, known, request.ids)
+        last = Last(arms, numbers, known, request.labels)
         return Made([*events, *decided], decisions, last, kept, added)
 
     def _prepared(self, offered: DecisionSet, new: int) -> tuple[DecisionSet, bool, Numbered]:
@@ -349,11 +349,11 @@ def _request(
     arms: Any,
     count: int | None,
     context: Mapping[str, Any] | None,
-    ids: Iterable[Label] | None,
-    id: str | None,
+    labels: Iterable[Label] | None,
+    request_id: str | None,
     meta: Any,
 ) -> Request:
-    names, note = reports.ids(id, count), reports.note(meta)
-    ids = aligned("ids", ids, arms, "arms")
-    given = None if ids is None else [*ids] if not isinstance(ids, str) else ids
-    return Request(arms, given, context, names, note, id is not None)
+    names, note = reports.request_ids(request_id, count), reports.note(meta)
+    labels = aligned("labels", labels, arms, "arms")
+    given = None if labels is None else [*labels] if not isinstance(labels, str) else labels
+    return Request(arms, given, context, names, note, request_id is not None)

@@ -153,7 +153,7 @@ class Decider(Finding, Asking):
                 f"{self._known.strategy!r} on {self._known.subspace!r} with "
                 f"columns={short(self.columns)}, half_life={self.half_life} and "
                 f"intercept={self.intercept}: "
-                "take part with Decider.open(store, name), and change it with change(...)"
+                "take part with Decider.open(store, name), and change it with reconfigure(...)"
             )
 
     @classmethod
@@ -180,7 +180,7 @@ class Decider(Finding, Asking):
         decider._start(named_ledger(store, name, None), None, given, session=new_session())
         return decider
 
-    def tell(self, id: str | Decision, reward: float) -> None:
+    def tell(self, id: str | Decision, outcome: float) -> None:
         """Report the outcome of a decision, in any order and any time later.
 
         Telling the same again is harmless; another value is an error, and changes nothing.
@@ -189,10 +189,10 @@ class Decider(Finding, Asking):
         ----------
         id : str or Decision
             Which decision.
-        reward : float
+        outcome : float
             What was observed.
         """
-        self._report([reports.told(id, reward)])
+        self._report([reports.told(id, outcome)])
 
     def tell_many(
         self, outcomes: Mapping[str, float] | pd.Series | Iterable[tuple[str | Decision, float]]
@@ -201,16 +201,16 @@ class Decider(Finding, Asking):
 
         Parameters
         ----------
-        outcomes : mapping or Series of rewards by id, or pairs of id and reward
+        outcomes : mapping or Series of outcomes by id, or pairs of id and outcome
         """
         self._report([reports.told(*pair) for pair in reports.pairs(outcomes)])
 
-    def amend(self, id: str | Decision, reward: float) -> None:
+    def amend(self, id: str | Decision, outcome: float) -> None:
         """Correct an outcome: the belief becomes what it would be had this been told then.
 
         It needs a log or a store. Amending to the same again is harmless.
         """
-        self._report([reports.amended(id, reward)])
+        self._report([reports.amended(id, outcome)])
 
     def withdraw(self, id: str | Decision, why: str = "withdrawn") -> None:
         """Say that a decision has no outcome: it will never come, or what was told does not count.
@@ -225,7 +225,7 @@ class Decider(Finding, Asking):
         self._append([event])
 
     def expire(
-        self, after: float | str | timedelta, reward: float | None = None
+        self, after: float | str | timedelta, outcome: float | None = None
     ) -> tuple[str, ...]:
         """Settle the decisions whose outcome did not come in time, and return their ids.
 
@@ -233,26 +233,26 @@ class Decider(Finding, Asking):
         ----------
         after : float, str or timedelta
             How old they must be: seconds, or a text such as ``"24h"`` (s, m, h, d and w).
-        reward : float, optional
+        outcome : float, optional
             The outcome to assume for them. By default they are withdrawn: nothing is learnt.
         """
         now = time.time()
-        reward = None if reward is None else reports.assumed(reward)
+        outcome = None if outcome is None else reports.assumed(outcome)
         late = self._ledger.pending(now - reports.seconds("after", after))
         ids = tuple(held.decision.id for held in late)
-        if reward is None:
+        if outcome is None:
             self._unheard.of_equal(self._now(), len(ids), least_told=2)
-        self._append([reports.expired(id, now, reward) for id in ids])
+        self._append([reports.expired(id, now, outcome) for id in ids])
         return ids
 
     def learn(
         self,
         features: Any,
-        rewards: npt.ArrayLike,
+        outcomes: npt.ArrayLike,
         *,
         context: Any = None,
-        ids: Iterable[Label] | None = None,
-        id: str | None = None,
+        labels: Iterable[Label] | None = None,
+        request_id: str | None = None,
     ) -> None:
         """Learn from history that was not decided here, one observation per row.
 
@@ -263,31 +263,33 @@ class Decider(Finding, Asking):
         features : array of shape (n, d) or DataFrame
             The arms; columns are matched by name. A decider with `features` takes raw columns,
             those of the context among them or apart.
-        rewards : array of shape (n,), or Series
+        outcomes : array of shape (n,), or Series
             What they brought. Where `features` and a Series both have an index, rows are matched
-            by it; other indexes than the same are refused. So it is with `ids` and `context`.
+            by it; other indexes than the same are refused. So it is with `labels` and `context`.
         context : dict or table, optional
             The columns of the context: one value for all rows, or one for each.
-        ids : sequence of str or int, optional
+        labels : sequence of str or int, optional
             Whose returns they are, for a strategy with `arm_effects`. Without it, each row is that
             of an item of its own.
-        id : str, optional
+        request_id : str, optional
             What to call this history. Learning it again is harmless; other history of the same id
             is an error.
         """
         with self._lock:
             known = self._now()
-            events, columns = reports.learnt(known, features, rewards, id, ids, context)
+            events, columns = reports.learnt(known, features, outcomes, request_id, labels, context)
             designed, penalty = known.features is not None, known.state.ridge.penalty
             for event in events:
                 if isinstance(event, Learnt):
                     look(self._looked, event.X, columns, known.subspace, penalty, designed=designed)
             if self._named_first(columns, known):
-                self.learn(features, rewards, id=id, ids=ids, context=context)
+                self.learn(
+                    features, outcomes, request_id=request_id, labels=labels, context=context
+                )
                 return
-            learnt = [event.rewards for event in events if isinstance(event, Learnt)]
+            learnt = [event.outcomes for event in events if isinstance(event, Learnt)]
             if learnt:
-                named = reports.row_name(features, rewards, ids)
+                named = reports.row_name(features, outcomes, labels)
                 self._outliers.look_through(np.concatenate(learnt), named)
             if columns != known.columns:
                 events.append(reports.named(columns))
@@ -306,7 +308,7 @@ class Decider(Finding, Asking):
         """
         self._append([reports.decayed(factor)])
 
-    def change(
+    def reconfigure(
         self,
         *,
         subspace: Subspace | None = None,

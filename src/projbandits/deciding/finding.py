@@ -16,7 +16,7 @@ from projbandits.decisions.contexts import named, noted
 from projbandits.decisions.decision import Decision
 from projbandits.decisions.offers import match
 from projbandits.decisions.readings import Account
-from projbandits.finding import Found, SideInformation
+from projbandits.finding import SideInformation, SubspaceEstimate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,9 @@ class Sensitivity:
 class Finding(Accounted):
     """What a decider can find out about U."""
 
-    def find_subspace(self, *, by: str, leave_out: int | None = None, seed: int = 0) -> Found:
+    def find_subspace(
+        self, *, by: str, leave_out: int | None = None, seed: int = 0
+    ) -> SubspaceEstimate:
         """Find U in the log: where the groups that outcomes came from disagree is left out.
 
         Nothing changes yet; pass the subspace that is found to `change`.
@@ -80,32 +82,32 @@ class Finding(Accounted):
 
         side, names = SideInformation(), self._now().columns
         for accounts in self._read():
-            told = [a for a in accounts if not np.isnan(a.reward)]
+            told = [a for a in accounts if not np.isnan(a.outcome)]
             if not told:
                 continue
             arms: Any = np.array([account.decision.arm for account in told])
             if names is not None:
                 arms = pd.DataFrame(arms, columns=list(names))
-            rewards = [account.reward for account in told]
+            outcomes = [account.outcome for account in told]
             groups = [_group(account.decision, by) for account in told]
-            side = side.update(groups=(arms, rewards, groups))
+            side = side.update(groups=(arms, outcomes, groups))
         if side.kind is None:
             raise ValueError("the log must hold outcomes to find a subspace from, it has none")
         return side.find(leave_out=leave_out, seed=seed)
 
-    def sensitivity(self, found: Found) -> Sensitivity:
+    def sensitivity(self, found: SubspaceEstimate) -> Sensitivity:
         """Say how often the best guess would differ if U were resampled, and for which decisions.
 
         Each decision in the log is looked at with what was on offer and believed at the time.
 
         Parameters
         ----------
-        found : Found
+        found : SubspaceEstimate
             What `find_subspace` found; its resampled subspaces are used.
         """
         import pandas as pd
 
-        if not isinstance(found, Found):
+        if not isinstance(found, SubspaceEstimate):
             raise TypeError(f"found must be what find_subspace returns, got {found!r}")
         known = self._now()
         if found.subspace.ambient != known.subspace.ambient:
@@ -137,7 +139,7 @@ class Finding(Accounted):
 
     def _read(self) -> Iterator[list[Account]]:
         """Yield the decisions of the log, those in files first."""
-        return chain(self._spilled(), self._logged().accounts(told_after=False))
+        return chain(self._spilled(), self._logged().accounts(outcome_position=False))
 
 
 def _differs(decision: Decision, rests: Array) -> tuple[int, float, int, float] | None:

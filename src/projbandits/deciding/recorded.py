@@ -201,7 +201,7 @@ class Recorded:
         self._append(outcomes)
 
     def _compare(self, outcomes: Sequence[Told | Amended]) -> None:
-        self._outliers.look([(event.id, event.reward) for event in outcomes])
+        self._outliers.look([(event.id, event.outcome) for event in outcomes])
 
     def _append(self, events: Sequence[Event], rows: int = 0) -> None:
         """Record events. They are taken into account when something is asked, or many wait."""

@@ -19,7 +19,7 @@ from projbandits.decisions import contexts, offers
 from projbandits.decisions.decision import Decision
 from projbandits.decisions.eligibility import check_subspace, check_suits
 from projbandits.decisions.labels import is_fresh, items_of
-from projbandits.decisions.limits import LARGEST_NUMBER, check_reward
+from projbandits.decisions.limits import LARGEST_NUMBER, check_outcome
 from projbandits.ledger.describing import strategy_fields
 from projbandits.ledger.events import Amended, Changed, Decayed, Event, Learnt, Told, Withdrawn
 from projbandits.ledger.fold import DECISIONS, SECONDS, Known
@@ -37,15 +37,17 @@ OUTCOMES_AT_ONCE = 65_536
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 
 
-def ids(id: str | None, count: int | None) -> Sequence[str]:
+def request_ids(request_id: str | None, count: int | None) -> Sequence[str]:
     """Return the ids of the decisions that a call is to make."""
     slots = 1 if count is None else integer("count", count, least=1)
-    if id is None:
+    if request_id is None:
         return [new_id() for _ in range(slots)]
-    if not isinstance(id, str) or not 0 < len(id) <= LONGEST_ID:
-        raise ValueError(f"id must be a text of 1 to {LONGEST_ID} characters, got {short(id)}")
-    storable("id", id)
-    return [id] if count is None else [f"{id}/{slot}" for slot in range(slots)]
+    if not isinstance(request_id, str) or not 0 < len(request_id) <= LONGEST_ID:
+        raise ValueError(
+            f"request_id must be a text of 1 to {LONGEST_ID} characters, got {short(request_id)}"
+        )
+    storable("request_id", request_id)
+    return [request_id] if count is None else [f"{request_id}/{slot}" for slot in range(slots)]
 
 
 def note(meta: Any) -> str | None:
@@ -89,16 +91,16 @@ def decayed(factor: Any) -> Decayed:
     return Decayed(time.time(), by)
 
 
-def told(id: str | Decision, reward: Any) -> Told:
+def told(id: str | Decision, outcome: Any) -> Told:
     """Return the report of an outcome."""
     key = _key(id)
-    return Told(key, time.time(), _reward(key, reward))
+    return Told(key, time.time(), _outcome(key, outcome))
 
 
-def amended(id: str | Decision, reward: Any) -> Amended:
+def amended(id: str | Decision, outcome: Any) -> Amended:
     """Return the correction of an outcome."""
     key = _key(id)
-    return Amended(key, time.time(), _reward(key, reward))
+    return Amended(key, time.time(), _outcome(key, outcome))
 
 
 def withdrawn(id: str | Decision, why: Any) -> Withdrawn:
@@ -110,16 +112,16 @@ def withdrawn(id: str | Decision, why: Any) -> Withdrawn:
     return Withdrawn(_key(id), time.time(), storable("why", why))
 
 
-def assumed(reward: Any) -> float:
+def assumed(outcome: Any) -> float:
     """Return the outcome to assume where none came."""
-    return _number("reward", reward)
+    return _number("outcome", outcome)
 
 
-def expired(id: str, now: float, reward: float | None) -> Told | Withdrawn:
+def expired(id: str, now: float, outcome: float | None) -> Told | Withdrawn:
     """Return what to assume of an outcome that did not come in time."""
-    if reward is None:
+    if outcome is None:
         return Withdrawn(id, now, EXPIRED)
-    return Told(id, now, reward, EXPIRED)
+    return Told(id, now, outcome, EXPIRED)
 
 
 def seconds(name: str, value: Any, number: str = "seconds") -> float:
@@ -150,31 +152,31 @@ def _is_number(text: str) -> bool:
 
 
 def pairs(outcomes: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield ids, or decisions, with their rewards."""
+    """Yield ids, or decisions, with their outcomes."""
     if not isinstance(outcomes, Iterable) or isinstance(outcomes, str) or is_table(outcomes):
         raise TypeError(
-            "outcomes must be rewards by id, or pairs of id and reward, got a "
-            f"{type(outcomes).__name__}: of a table, zip(table['id'], table['reward'])"
+            "outcomes must be outcomes by id, or pairs of id and outcome, got a "
+            f"{type(outcomes).__name__}: of a table, zip(table['id'], table['outcome'])"
         )
     items = getattr(outcomes, "items", None)
     for pair in outcomes if items is None else items():
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise TypeError(f"outcomes must be pairs of id and reward, got {pair!r} among them")
+            raise TypeError(f"outcomes must be pairs of id and outcome, got {pair!r} among them")
         yield pair[0], pair[1]
 
 
 def learnt(
     known: Known,
     features: Any,
-    rewards: npt.ArrayLike,
-    id: str | None,
+    outcomes: npt.ArrayLike,
+    request_id: str | None,
     whose: Any = None,
     context: Any = None,
 ) -> tuple[list[Event], tuple[str, ...] | None]:
     """Return history as events, and the names of its columns."""
     penalty, d = known.state.ridge.penalty, known.subspace.ambient
-    rewards = aligned("rewards", rewards, features, "features")
-    whose = aligned("ids", whose, features, "features")
+    outcomes = aligned("outcomes", outcomes, features, "features")
+    whose = aligned("labels", whose, features, "features")
     if known.features is not None:
         context = contexts.aligned_context(context, features)
         features = known.features.transform(features, context)
@@ -183,12 +185,12 @@ def learnt(
     X, columns = offers.read_rows("features", features, known.columns, penalty)
     if X.shape[1] != d:
         raise ValueError(f"features must have {d} columns, got {X.shape[1]}")
-    r = real_vector("rewards", rewards, len(X))
+    r = real_vector("outcomes", outcomes, len(X))
     if len(r):
         largest = int(np.abs(r).argmax())
-        check_reward(f"rewards[{largest}]", float(r[largest]))
+        check_outcome(f"outcomes[{largest}]", float(r[largest]))
     labels = None if whose is None else items_of(whose, len(X))
-    (key,), now = ids(id, None), time.time()
+    (key,), now = request_ids(request_id, None), time.time()
     parts = range(0, len(X), OUTCOMES_AT_ONCE)
     events: list[Event] = [
         Learnt(
@@ -203,8 +205,8 @@ def learnt(
     return events, columns
 
 
-def row_name(features: Any, rewards: Any, whose: Any) -> Callable[[int], str]:
-    """Return how the reward of each row of a history is called, with its label if there is one.
+def row_name(features: Any, outcomes: Any, whose: Any) -> Callable[[int], str]:
+    """Return how the outcome of each row of a history is called, with its label if there is one.
 
     Rewards may have come in another order than the features, whose rows count.
 
@@ -214,15 +216,15 @@ def row_name(features: Any, rewards: Any, whose: Any) -> Callable[[int], str]:
     >>> from projbandits.deciding.reports import row_name
     >>> films = pd.DataFrame({"length": [90, 120]}, index=["Up", "Heat"])
     >>> row_name(films, [1.0, 0.0], None)(1)
-    "rewards[1] (of 'Heat')"
+    "outcomes[1] (of 'Heat')"
     """
-    labels = aligned("ids", whose, features, "features")
+    labels = aligned("labels", whose, features, "features")
     if labels is None:
-        labels = next((x.index for x in (features, rewards) if hasattr(x, "iloc")), None)
+        labels = next((x.index for x in (features, outcomes) if hasattr(x, "iloc")), None)
     if labels is None or is_fresh(labels):
-        return "rewards[{}]".format
+        return "outcomes[{}]".format
     listed = [*labels]
-    return lambda row: f"rewards[{row}] (of {listed[row]!r})"
+    return lambda row: f"outcomes[{row}] (of {listed[row]!r})"
 
 
 def changed(
@@ -279,15 +281,15 @@ def _key(id: Any) -> str:
     return key
 
 
-def _reward(key: str, reward: Any) -> float:
-    if type(reward) is float and abs(reward) <= LARGEST_NUMBER:
-        return reward
-    return _number(f"the reward of {key!r}", reward)
+def _outcome(key: str, outcome: Any) -> float:
+    if type(outcome) is float and abs(outcome) <= LARGEST_NUMBER:
+        return outcome
+    return _number(f"the outcome of {key!r}", outcome)
 
 
-def _number(name: str, reward: Any) -> float:
-    if isinstance(reward, bool | np.bool_):  # a click is as welcome as 1.0
-        reward = float(reward)
-    value = real(name, reward)
-    check_reward(name, value)
+def _number(name: str, outcome: Any) -> float:
+    if isinstance(outcome, bool | np.bool_):  # a click is as welcome as 1.0
+        outcome = float(outcome)
+    value = real(name, outcome)
+    check_outcome(name, value)
     return value

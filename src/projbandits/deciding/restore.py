@@ -118,7 +118,7 @@ class Making:
         self._base, self._last = fields["base"], fields["last"]
         self._history = fields["history"]
         self._given, self._largest = given, largest
-        self._penalty = max(strategy.ridge for strategy in given)
+        self._penalty = max(strategy.penalty for strategy in given)
         self._snapshots: list[Snapshot] = []
         self._drawn = set[tuple[int, int]]()
         self._ledger: MemoryLedger | None = None
@@ -178,10 +178,10 @@ class Making:
         elif isinstance(event, OUTCOMES):
             if len(index.recent) >= REMEMBERED or index.about(event.id) is not None:
                 raise ValueError("its old outcomes are too many, or one is there twice")
-            reward = getattr(event, "reward", None)
+            outcome = getattr(event, "outcome", None)
             place = position or None
             why = getattr(event, "why", None)
-            index.recent[event.id] = Fate(0, -1, reward, event.time, place, why)
+            index.recent[event.id] = Fate(0, -1, outcome, event.time, place, why)
         elif isinstance(event, Decided):
             if position > self._base or index.about(event.id) is not None:
                 raise ValueError(f"its decision {event.id!r} is there twice, or not sound")
@@ -221,7 +221,7 @@ class Making:
         if isinstance(event, Opened | Changed) and event.strategy is not None:
             # As large as it was when arms were offered; other strategies are checked elsewhere.
             strategy = strategy_of(event.strategy, str(event.label), self._given)
-            self._penalty = max(self._penalty, check_suits(strategy).ridge)
+            self._penalty = max(self._penalty, check_suits(strategy).penalty)
         check_event(event, position, self._d, self._penalty, rows)
 
     def made(self) -> MemoryLedger:
@@ -241,7 +241,7 @@ def _open(known: Known, mates: Sequence[Mate]) -> bool:
     X, labels = known.open.listed
     X = np.vstack([X, *(x for _, _, x, _ in mates)])
     labels = [*labels, *(label for *_, label in mates)]
-    largest = LARGEST_ENTRY * sqrt(known.strategy.ridge)
+    largest = LARGEST_ENTRY * sqrt(known.strategy.penalty)
     return bool((np.abs(X) <= largest).all()) and all(map(or_none(text), labels))
 
 

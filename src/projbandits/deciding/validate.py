@@ -114,10 +114,10 @@ EVENT_FIELDS: dict[str, Check] = {
     "vectors": _array(2),
     "arms": or_none(text),
     "X": _array(2),
-    "rewards": _array(1),
+    "outcomes": _array(1),
     "why": or_none(text),
     "meta": or_none(text),
-    "reward": lambda value: _number(value) and abs(value) <= LARGEST_NUMBER,
+    "outcome": lambda value: _number(value) and abs(value) <= LARGEST_NUMBER,
     "step": whole(1),
     "known": whole(0),
     "session": whole(-1, SESSIONS),
@@ -170,8 +170,8 @@ def check_event(event: Event, position: int, d: int, penalty: float, rows: int) 
     elif isinstance(event, Described):
         sound = set_of(event.arms).d == d
     elif isinstance(event, Learnt):
-        sound = event.X.shape == (len(event.rewards), d) and _small(event.X, largest)
-        sound = sound and _small(event.rewards, LARGEST_NUMBER)
+        sound = event.X.shape == (len(event.outcomes), d) and _small(event.X, largest)
+        sound = sound and _small(event.outcomes, LARGEST_NUMBER)
         sound = sound and (event.labels is None or len(event.labels) == len(event.X))
     for name in ("names", "columns"):
         named = getattr(event, name, None)

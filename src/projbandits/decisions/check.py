@@ -143,9 +143,9 @@ class _Tally:
         elif isinstance(event, Outcome):
             self.unknown += event.id not in self.ids
             place, _ = self.fates.get(event.id, (position, None))
-            reward = None if isinstance(event, Withdrawn) else event.reward
-            if event.id in self.fates or reward is not None:
-                self.fates[event.id] = place, reward
+            outcome = None if isinstance(event, Withdrawn) else event.outcome
+            if event.id in self.fates or outcome is not None:
+                self.fates[event.id] = place, outcome
             if isinstance(event, Told):
                 self.told[event.id] = self.told.get(event.id, 0) + 1
         elif isinstance(event, Learnt):
@@ -226,18 +226,18 @@ class _Sums:
         on_projections = known.strategy.learns_on == "projection"
         self._project = known.state.projection if on_projections else None
         for position, event in events:
-            for x, reward in zip(event.X, event.rewards, strict=True):
-                self._observe(x, reward, position)
+            for x, outcome in zip(event.X, event.outcomes, strict=True):
+                self._observe(x, outcome, position)
 
-    def add(self, arm: Array, position: int, reward: float | None) -> None:
-        if reward is not None:
-            self._observe(arm, reward, position)
+    def add(self, arm: Array, position: int, outcome: float | None) -> None:
+        if outcome is not None:
+            self._observe(arm, outcome, position)
 
-    def _observe(self, x: Array, reward: float, position: int) -> None:
+    def _observe(self, x: Array, outcome: float, position: int) -> None:
         self.n += 1
         kept = x if self._project is None else x @ self._project
         ones = [1.0] * self._intercept
-        row = np.concatenate([ones, kept, [reward]])
+        row = np.concatenate([ones, kept, [outcome]])
         self._rows.append(math.sqrt(self._weights.of(position)) * row)
         if len(self._rows) >= 4096:
             self._fold()

@@ -39,7 +39,7 @@ def read_labels(ids: Any, arms: Any, size: int, needed: bool) -> tuple[str, ...]
     if labels is None:
         raise ValueError(
             "ids must say who the arms are, since the strategy has arm_effects: pass "
-            "ask(arms, ids=...), or a DataFrame whose index does"
+            "ask(arms, labels=...), or a DataFrame whose index does"
         )
     problem = _problem(name, labels, given, size)
     if problem is not None:
@@ -94,7 +94,7 @@ def _problem(name: str, labels: list[str], given: Any, size: int) -> Exception |
         row, label = next((i, x) for i, x in enumerate(labels) if seen.setdefault(x, i) != i)
         return ValueError(
             f"{name} must be distinct, got {short(read_label(label))} in rows {seen[label]} and "
-            f"{row}: leave one out, or pass other names in ids=..."
+            f"{row}: leave one out, or pass other names in labels=..."
         )
     return _unstorable(name, labels)
 

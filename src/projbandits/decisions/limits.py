@@ -9,7 +9,7 @@ import numpy as np
 from projbandits._validation import Array
 
 LARGEST_NUMBER = 1e50
-"""The largest reward, and the largest parameter of a strategy."""
+"""The largest outcome, and the largest parameter of a strategy."""
 
 LARGEST_ENTRY = 1e14
 """An entry of an arm this many times the root of the ridge leaves two digits of the estimate.
@@ -19,11 +19,11 @@ largest; docs/numerics.md has the figures.
 """
 
 
-def check_reward(name: str, reward: float) -> None:
-    """Raise if a reward is too large for the fourth power that a strategy may take of it."""
-    if abs(reward) > LARGEST_NUMBER:
+def check_outcome(name: str, outcome: float) -> None:
+    """Raise if an outcome is too large for the fourth power that a strategy may take of it."""
+    if abs(outcome) > LARGEST_NUMBER:
         raise ValueError(
-            f"{name} must be at most {LARGEST_NUMBER:g} in size, got {reward}: rescale it"
+            f"{name} must be at most {LARGEST_NUMBER:g} in size, got {outcome}: rescale it"
         )
 
 

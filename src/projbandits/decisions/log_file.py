@@ -20,7 +20,7 @@ from projbandits._files import whole
 from projbandits._validation import Array, real
 from projbandits.decisions.decision import LARGEST_COUNT, Decision, Grounds, check_sound
 from projbandits.decisions.footer import declared
-from projbandits.decisions.limits import LARGEST_ENTRY, check_estimate, check_reward
+from projbandits.decisions.limits import LARGEST_ENTRY, check_estimate, check_outcome
 from projbandits.decisions.log_table import ATTRIBUTE, TIME, label_kind
 from projbandits.decisions.offers import Offer
 from projbandits.decisions.readings import Account
@@ -44,10 +44,10 @@ COLUMN_KINDS = {
     "step": "count",
     "asked": "time",
     "told": "time",
-    "told_after": "count",
+    "outcome_position": "count",
     "index": "count",
     "propensity": "number",
-    "reward": "number",
+    "outcome": "number",
     "estimate": "number",
     "standard_error": "number",
     "position": "count",
@@ -301,11 +301,11 @@ def _account(x: Array, row: dict[Any, Any], known: Known) -> Account:
         row["context"],
     )
     check_sound(decision, LARGEST_ENTRY * math.sqrt(penalty), steps)
-    after, reward, told = int(row["told_after"]), row["reward"], np.nan
+    after, outcome, told = int(row["outcome_position"]), row["outcome"], np.nan
     if after > steps:
-        raise ValueError(f"decision {decision.id!r} has no sound told_after")
+        raise ValueError(f"decision {decision.id!r} has no sound outcome_position")
     if after >= 0:
         told = real(f"when {decision.id!r} was told", row["told"].timestamp())
-        name = f"the reward of {decision.id!r}"
-        check_reward(name, real(name, reward))
-    return Account(decision, reward, told, after, int(row["known"]), int(row["told_at"]))
+        name = f"the outcome of {decision.id!r}"
+        check_outcome(name, real(name, outcome))
+    return Account(decision, outcome, told, after, int(row["known"]), int(row["told_at"]))

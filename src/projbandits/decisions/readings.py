@@ -32,11 +32,11 @@ class Account(NamedTuple):
     ----------
     decision : Decision
         With its grounds, as far as they are kept.
-    reward : float
+    outcome : float
         nan while there is none.
     told : float
         When it was reported, in seconds since 1970; nan if it was not.
-    told_after : int
+    outcome_position : int
         How many decisions had been made by then; -1 if it was not.
     known : int
         The position of the last event behind the decision; -1 if that is unknown.
@@ -45,9 +45,9 @@ class Account(NamedTuple):
     """
 
     decision: Decision
-    reward: float = np.nan
+    outcome: float = np.nan
     told: float = np.nan
-    told_after: int = -1
+    outcome_position: int = -1
     known: int = -1
     place: int = -1
 
@@ -178,26 +178,26 @@ class Reader:
         return Steps(self._ledger, self._given)
 
     def accounts(
-        self, after: int = 0, chunk: int = EVENTS_AT_ONCE, *, told_after: bool = True
+        self, after: int = 0, chunk: int = EVENTS_AT_ONCE, *, outcome_position: bool = True
     ) -> Iterator[list[Account]]:
         """Yield the decisions after a position, in order.
 
-        Whoever needs no `told_after` saves a look at every event.
+        Whoever needs no `outcome_position` saves a look at every event.
         """
-        steps = self._steps() if told_after else None
+        steps = self._steps() if outcome_position else None
         for some in self._ledger.decisions(after, chunk):
             made: list[Account | None] = [None] * len(some)
             # Of several processes, each may have known something else: no belief twice.
             for i in sorted(range(len(some)), key=lambda i: some[i].decision.known):
                 held = some[i]
                 decision = Decision.of(held, self.grounds(held))
-                if held.reward is None or held.place is None or held.time is None:
+                if held.outcome is None or held.place is None or held.time is None:
                     made[i] = Account(decision, known=held.decision.known)
                 else:
                     count = -1 if steps is None else steps.before(held.place)
                     made[i] = Account(
                         decision,
-                        held.reward,
+                        held.outcome,
                         held.time,
                         count,
                         held.decision.known,

@@ -27,7 +27,7 @@ class Cells(NamedTuple):
     Parameters
     ----------
     chunk : Chunk
-        A row for each cell; its reward is the mean.
+        A row for each cell; its outcome is the mean.
     fold : ndarray of int
         The fold.
     size : ndarray
@@ -44,7 +44,7 @@ class Cells(NamedTuple):
     @classmethod
     def of(cls, chunk: Chunk) -> Cells:
         """Return the rows of a chunk, each for itself."""
-        n = len(chunk.reward)
+        n = len(chunk.outcome)
         return cls(chunk, folds(chunk.first, n), np.ones(n), np.zeros(n))
 
     @classmethod
@@ -65,7 +65,7 @@ class Cells(NamedTuple):
         size = np.concatenate([part.size for part in parts])
         squares = np.concatenate([part.squares for part in parts])
         action = np.concatenate([chunk.action for chunk in each])
-        mean = np.concatenate([chunk.reward for chunk in each])
+        mean = np.concatenate([chunk.outcome for chunk in each])
         known = [chunk.propensity for chunk in each if chunk.propensity is not None]
         propensity = np.concatenate(known) if known else None
         context = {
@@ -135,7 +135,7 @@ class Alike(NamedTuple):
         chances : ndarray of shape (K,) or None
             The propensity of each arm, None if that varies.
         """
-        n, size = len(chunk.reward), len(chunk.arms)
+        n, size = len(chunk.outcome), len(chunk.arms)
         room = max(n, FEW_CELLS)
         if chunk.offered is not None or chunk.columns or not chunk.complete:
             return None
@@ -160,7 +160,7 @@ class Alike(NamedTuple):
 
     def tally(self, chunk: Chunk) -> Counted:
         """Return counts and means by number."""
-        return Counted.of(self.code, self.contexts * FOLDS * len(chunk.arms), chunk.reward)
+        return Counted.of(self.code, self.contexts * FOLDS * len(chunk.arms), chunk.outcome)
 
     def cells(self, chunk: Chunk, tally: Counted) -> Cells:
         """Return the cells of a chunk, whose rows were counted by `code`."""

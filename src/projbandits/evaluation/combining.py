@@ -10,7 +10,7 @@ from scipy.special import fdtri, stdtrit
 from projbandits import statistics
 from projbandits._validation import Array
 from projbandits.evaluation import estimators as names
-from projbandits.evaluation.estimators import Found, effective
+from projbandits.evaluation.estimators import PolicyEstimate, effective
 from projbandits.evaluation.lack_of_fit import LackOfFit
 from projbandits.evaluation.moments import MOMENT_PARTS, MOMENT_SIDES, OUT_OF_REACH, Moments
 
@@ -23,7 +23,9 @@ RARE = 1.5
 """The variance by the probabilities counts from this many times that by squares on."""
 
 
-def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dict[str, Found]:
+def found(
+    judged: Judged, sums: Moments, blocks: list[int], level: float
+) -> dict[str, PolicyEstimate]:
     """Return the estimates of one policy, or of a difference: of the blocks 0, 1 and 2 = 0 - 1."""
     k, last, z = len(MOMENT_PARTS), blocks[-1], statistics.normal_quantile(level)
     means = sums.first / sums.n
@@ -36,7 +38,7 @@ def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dic
         at = last * k + MOMENT_PARTS.index(name)
         return float(means[at]), _quadratic(np.eye(len(means))[at], spreads, z)
 
-    estimates: dict[str, Found] = {}
+    estimates: dict[str, PolicyEstimate] = {}
     size = effective(sides["h"], sides["h2"])
     short = bool(reached < 1)
     for name, column in ((names.LINEAR, "linear"), (names.LINEAR_DOUBLY, "linear_doubly")):
@@ -46,15 +48,15 @@ def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dic
             note = f"out of reach at {1 - reached:.1%} of the decisions"
             half = np.nan
             value = np.nan if name == names.LINEAR else value
-        estimates[name] = Found(value, half, size, reached, note)
+        estimates[name] = PolicyEstimate(value, half, size, reached, note)
     if sums.m.shape[0] and not np.isfinite(sums.m[last]).all():
         for name in (names.LINEAR, names.LINEAR_DOUBLY):
-            estimates[name] = Found(note=names.NO_OFFERS)
+            estimates[name] = PolicyEstimate(note=names.NO_OFFERS)
     by_arm = [names.PLAIN, names.NORMALISED, names.CLIPPED, names.DOUBLY]
     if not judged.everything:
-        estimates |= dict.fromkeys(by_arm, Found(note=names.NOT_IDENTIFIED))
+        estimates |= dict.fromkeys(by_arm, PolicyEstimate(note=names.NOT_IDENTIFIED))
     elif np.isnan(sides["w"]):
-        estimates |= dict.fromkeys(by_arm, Found(note=names.NO_PROPENSITY))
+        estimates |= dict.fromkeys(by_arm, PolicyEstimate(note=names.NO_PROPENSITY))
     else:
         size = effective(sides["w"], sides["w2"])
         each = sums.sides[blocks[:2], MOMENT_SIDES.index("covered")] / sums.n
@@ -75,7 +77,7 @@ def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dic
             )
         lost = np.nan if less else 0.0
         value, half = part("plain")
-        estimates[names.PLAIN] = Found(value + lost, half, size, covered, note)
+        estimates[names.PLAIN] = PolicyEstimate(value + lost, half, size, covered, note)
         if less and judged.bounds is not None:
             low, high = (_at_end(ends, means, spreads, blocks, z) for ends in
                          (judged.bounds, judged.bounds[::-1]))  # fmt: skip
@@ -99,7 +101,7 @@ def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dic
         # What is out of reach of both need not cancel here, since each is over its own weights.
         if bool((each < 1 - 1e-9).any()):
             value = np.nan
-        estimates[names.NORMALISED] = Found(float(value) + lost, half, size, covered, note)
+        estimates[names.NORMALISED] = PolicyEstimate(float(value) + lost, half, size, covered, note)
         gradient = np.zeros(len(means))
         for sign, block in zip((1.0, -1.0), blocks[:2], strict=False):
             gradient[block * k + MOMENT_PARTS.index("clipped")] = sign
@@ -108,10 +110,12 @@ def found(judged: Judged, sums: Moments, blocks: list[int], level: float) -> dic
         value = float(gradient[gradient != 0] @ means[gradient != 0])
         whole = np.eye(len(means))[last * k + MOMENT_PARTS.index("plain")]
         half = _quadratic(gradient, spreads, z, whole) + abs(part("plain")[0] - value)
-        estimates[names.CLIPPED] = Found(value + lost, half, size, covered, clipped)
+        estimates[names.CLIPPED] = PolicyEstimate(value + lost, half, size, covered, clipped)
         value, half = part("doubly")
-        doubly = Found(value, half + lost, size, covered, note)
-        estimates[names.DOUBLY] = doubly if np.isfinite(value) else Found(note=names.NO_OFFERS)
+        doubly = PolicyEstimate(value, half + lost, size, covered, note)
+        estimates[names.DOUBLY] = (
+            doubly if np.isfinite(value) else PolicyEstimate(note=names.NO_OFFERS)
+        )
     estimates[names.MODEL] = _by_model(judged, sums, last, level)
     names.unsupported(estimates)
     for name in names.ON_MODEL:
@@ -172,7 +176,7 @@ def _quadratic(gradient: Array, spreads: Spreads, z: float, whole: Array | None 
     return float(z * np.sqrt(max(variance(gradient, spreads[0]), least)))
 
 
-def _by_model(judged: Judged, sums: Moments, block: int, level: float) -> Found:
+def _by_model(judged: Judged, sums: Moments, block: int, level: float) -> PolicyEstimate:
     """Return <mean m, theta-hat> with an interval that allows noise of any size at any arm.
 
     A policy that learnt from returns is drawn to what is overestimated: its interval is Scheffe's,
@@ -180,13 +184,13 @@ def _by_model(judged: Judged, sums: Moments, block: int, level: float) -> Found:
     """
     m = sums.m[block] / sums.n
     if not np.isfinite(m).all():
-        return Found(note=names.NO_OFFERS)
+        return PolicyEstimate(note=names.NO_OFFERS)
     g, rank = _dual(judged, m)
     if g is None:
-        return Found(reached=0.0, note="the arms chosen do not span what is asked for")
+        return PolicyEstimate(reached=0.0, note="the arms chosen do not span what is asked for")
     free = sums.n - rank
     if free <= 0:
-        return Found(float(m @ judged.setting.theta), reached=1.0)
+        return PolicyEstimate(float(m @ judged.setting.theta), reached=1.0)
     # Of arms chosen seldom the squares say too little: then noise of one size is assumed.
     R = judged.factor
     of_one_size = float(R[-1, -1] ** 2) / free * float(np.square(R[:-1, :-1] @ g).sum())
@@ -196,7 +200,7 @@ def _by_model(judged: Judged, sums: Moments, block: int, level: float) -> Found:
         factor = np.sqrt(u * fdtri(u, free, level))
     else:
         factor = stdtrit(free, 0.5 + level / 2)
-    return Found(float(m @ judged.setting.theta), float(factor * error), np.nan, 1.0)
+    return PolicyEstimate(float(m @ judged.setting.theta), float(factor * error), np.nan, 1.0)
 
 
 def _dual(judged: Judged, m: Array) -> tuple[Array | None, int]:

@@ -51,7 +51,7 @@ def folds(first: int, n: int, size: int = 1) -> Ints:
 
 def coded(chunk: Chunk) -> Ints:
     """Return a number for each row, by fold and arm; it is lost with the next chunk."""
-    n = len(chunk.reward)
+    n = len(chunk.outcome)
     base = folds(chunk.first, n, len(chunk.arms))
     code: Ints = np.add(base, chunk.action, out=scratch.room("codes", n, np.int64))
     return code

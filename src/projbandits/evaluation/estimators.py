@@ -55,7 +55,7 @@ NO_OFFERS = "what was on offer, or the policy's probabilities of it, is unknown"
 Bounds = tuple[float, float]
 
 
-class Found(NamedTuple):
+class PolicyEstimate(NamedTuple):
     """An estimate.
 
     Parameters
@@ -85,7 +85,7 @@ class Found(NamedTuple):
         return (self.value - self.half, self.value + self.half) if not self.bounds else self.bounds
 
 
-def table(found: Mapping[str, Found], n: int, fit: LackOfFit | None) -> pd.DataFrame:
+def table(found: Mapping[str, PolicyEstimate], n: int, fit: LackOfFit | None) -> pd.DataFrame:
     """Return estimates as a table, those marked that rest on a model that does not hold."""
     import pandas as pd
 
@@ -168,18 +168,18 @@ def check_bounds(bounds: Bounds | None, least: float, largest: float) -> None:
 
 
 def within(
-    found: Found,
+    found: PolicyEstimate,
     low: tuple[float, float],
     high: tuple[float, float],
     bounds: Bounds,
     *,
     differs: bool,
-) -> Found:
+) -> PolicyEstimate:
     """Return an estimate whose support is missing, with bounds instead.
 
     Parameters
     ----------
-    found : Found
+    found : PolicyEstimate
         The estimate.
     low, high : (float, float)
         The estimate if outcomes that the log lacks were the least, or the largest, there are; each
@@ -196,7 +196,7 @@ def within(
     return found._replace(value=np.nan, note=note, bounds=ends)
 
 
-def unsupported(found: dict[str, Found]) -> None:
+def unsupported(found: dict[str, PolicyEstimate]) -> None:
     """Take the values that rest on theta-hat alone where it cannot tell them either."""
     for name in (LINEAR_DOUBLY, DOUBLY):
         if math.isnan(found[name].half) and math.isnan(found[MODEL].value):
@@ -210,7 +210,9 @@ def cut(clip: float, share: float) -> str:
     return f"weights cut at {clip:g}: {share:.1%} of them; the interval allows for what was cut"
 
 
-def with_effects(found: Found, fit: LackOfFit | None, missed: Array, level: float) -> Found:
+def with_effects(
+    found: PolicyEstimate, fit: LackOfFit | None, missed: Array, level: float
+) -> PolicyEstimate:
     """Return an estimate that rests on the linear model, with room for what arms have beside it.
 
     An estimate that weights the effect of arm a by c_a misses the return value of the policy by
@@ -223,7 +225,7 @@ def with_effects(found: Found, fit: LackOfFit | None, missed: Array, level: floa
 
     Parameters
     ----------
-    found : Found
+    found : PolicyEstimate
         The estimate.
     fit : LackOfFit or None
         What was found of the linear model.

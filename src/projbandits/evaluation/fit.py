@@ -110,15 +110,15 @@ def factor_of_means(arms: Array, n: Array, means: Array, rest: float) -> Array:
 
 
 def factor_of(chunk: Chunk) -> Array:
-    """Return the factor of a chunk's chosen arms and rewards."""
+    """Return the factor of a chunk's chosen arms and outcomes."""
     size, d = chunk.arms.shape
-    if chunk.complete and size < len(chunk.reward):
+    if chunk.complete and size < len(chunk.outcome):
         n = np.bincount(chunk.action, minlength=size).astype(np.float64)
-        means = np.bincount(chunk.action, chunk.reward, minlength=size) / np.maximum(n, 1.0)
-        rest = float(np.linalg.norm(chunk.reward - means[chunk.action]))
+        means = np.bincount(chunk.action, chunk.outcome, minlength=size) / np.maximum(n, 1.0)
+        rest = float(np.linalg.norm(chunk.outcome - means[chunk.action]))
         return factor_of_means(chunk.arms, n, means, rest)
     X = chunk.arms[chunk.action]
-    return fold(np.zeros((d + 1, d + 1)), [*X.T, chunk.reward])
+    return fold(np.zeros((d + 1, d + 1)), [*X.T, chunk.outcome])
 
 
 def fit(
@@ -149,12 +149,12 @@ def _factors(schema: Schema | None, d: int, piece: Any) -> Iterable[tuple[int, A
         yield from _plainly(schema, d, piece)
     else:
         for chunk in chunks_of(schema, piece):
-            yield len(chunk.reward), factor_of(chunk)
+            yield len(chunk.outcome), factor_of(chunk)
 
 
 def _plainly(schema: Schema, d: int, piece: Piece) -> Iterable[tuple[int, Array]]:
     """Yield factors of columns as they are, without making a matrix of them."""
-    names = [*(schema.features or ()), schema.reward]
+    names = [*(schema.features or ()), schema.outcome]
     for first, table in piece.tables(names):
         columns = [finite(table, name, first) for name in names]
         yield len(columns[-1]), fold(np.zeros((d + 1, d + 1)), columns)

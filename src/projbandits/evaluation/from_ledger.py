@@ -35,7 +35,7 @@ class FromLedger(Logged):
         """Yield what was offered and believed at each row whose outcome was told, in order."""
         told = iter([self.columns["id"][t] for t in self.known])
         next_id = next(told, None)
-        for accounts in self.reader.accounts(told_after=False):
+        for accounts in self.reader.accounts(outcome_position=False):
             for account in accounts:
                 if account.decision.id == next_id:  # what was told meanwhile is left out
                     yield _offered(account)
@@ -54,7 +54,7 @@ def from_ledger(decider: Accounted, subspace: Subspace | None) -> Logged:
             for name, value in zip(TAKEN_COLUMNS, _light(account), strict=True):
                 columns[name].append(value)
             arms.append(account.decision.arm)
-    if not any(after >= 0 for after in columns["told_after"]):
+    if not any(after >= 0 for after in columns["outcome_position"]):
         raise no_outcomes()
     columns["ledger"] = [known.key] * len(arms)
     names = [*map(str, known.columns or range(known.subspace.ambient))]
@@ -65,8 +65,8 @@ def from_ledger(decider: Accounted, subspace: Subspace | None) -> Logged:
 TAKEN_COLUMNS = (
     "id",
     "step",
-    "told_after",
-    "reward",
+    "outcome_position",
+    "outcome",
     "observations",
     "forgotten",
     "known",
@@ -75,11 +75,11 @@ TAKEN_COLUMNS = (
 
 
 def _light(account: Account) -> tuple[Any, ...]:
-    decision, reward, _, told_after, known, place = account
+    decision, outcome, _, outcome_position, known, place = account
     grounds = decision.grounds
     ridge = None if grounds is None else grounds.state.ridge
     n, forgotten = (-1, 0.0) if ridge is None else (ridge.n, ridge.forgotten)
-    return decision.id, decision.step, told_after, reward, n, forgotten, known, place
+    return decision.id, decision.step, outcome_position, outcome, n, forgotten, known, place
 
 
 def _offered(account: Account) -> Offered:

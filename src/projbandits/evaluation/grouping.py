@@ -148,19 +148,19 @@ def look(chunk: Chunk, numbered: bool, together: bool = True) -> Look:
         Whether to put rows together that are alike.
     """
     least, largest = (
-        float(chunk.reward.min(initial=np.inf)),
-        float(chunk.reward.max(initial=-np.inf)),
+        float(chunk.outcome.min(initial=np.inf)),
+        float(chunk.outcome.max(initial=-np.inf)),
     )
     if not numbered:
         d = chunk.arms.shape[1]
         X = chunk.arms[chunk.action]
         of = folds(chunk.first, len(X))
         factors = [
-            fold(np.zeros((d + 1, d + 1)), [*X[of == f].T, chunk.reward[of == f]])
+            fold(np.zeros((d + 1, d + 1)), [*X[of == f].T, chunk.outcome[of == f]])
             for f in range(FOLDS)
         ]
         return Look(len(X), None, factors, None, least=least, largest=largest)
-    n, size = len(chunk.reward), len(chunk.arms)
+    n, size = len(chunk.outcome), len(chunk.arms)
     chances = stated = None
     if chunk.propensity is not None and chunk.offered is None:
         chances = by_number(chunk.action, chunk.propensity, size)
@@ -172,7 +172,7 @@ def look(chunk: Chunk, numbered: bool, together: bool = True) -> Look:
     if together and (stated is not None or not states):
         alike = Alike.of(chunk, chances)
     if alike is None:
-        tally, cells = Counted.of(coded(chunk), FOLDS * size, chunk.reward), None
+        tally, cells = Counted.of(coded(chunk), FOLDS * size, chunk.outcome), None
     else:
         tally = alike.tally(chunk)
         cells = (alike.cells(chunk, tally),)

@@ -133,8 +133,8 @@ class Judged:
         repeats = self.log.arms is not None and self.look.rows > len(self.log.arms)
         if self._quick is not None and (repeats or self._quick.method != "none"):
             return self._quick
-        X, rewards = sample(self.log, self.look.rows)
-        return repeated(X, rewards) or unknown(NO_REPEATS) if len(X) else unknown("it is empty")
+        X, outcomes = sample(self.log, self.look.rows)
+        return repeated(X, outcomes) or unknown(NO_REPEATS) if len(X) else unknown("it is empty")
 
     def __str__(self) -> str:
         return words(self.value, self.estimates(), self._quick, self.everything)
@@ -290,7 +290,7 @@ def sample(log: Log, rows: int) -> tuple[Array, Array]:
     step = -(-rows // MOST_SAMPLED)
     parts: list[tuple[Array, Array]] = []
     for chunk in log.chunks():
-        at = np.arange(-chunk.first % step, len(chunk.reward), step)
-        parts.append((chunk.arms[chunk.action[at]], chunk.reward[at]))
-    X, rewards = zip(*parts, strict=True)
-    return np.concatenate(X), np.concatenate(rewards)
+        at = np.arange(-chunk.first % step, len(chunk.outcome), step)
+        parts.append((chunk.arms[chunk.action[at]], chunk.outcome[at]))
+    X, outcomes = zip(*parts, strict=True)
+    return np.concatenate(X), np.concatenate(outcomes)

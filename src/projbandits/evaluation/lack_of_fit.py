@@ -116,12 +116,12 @@ def pure_error(arms: Array, counts: Array, means: Array, squares: float) -> Lack
     return LackOfFit(holds, "pure error", F, p, words, effects, between, unseen, apart, noise)
 
 
-def repeated(X: Array, rewards: Array) -> LackOfFit | None:
+def repeated(X: Array, outcomes: Array) -> LackOfFit | None:
     """Test rows of which some have the same arm; None if none have."""
     arms, at = np.unique(X, axis=0, return_inverse=True)
     if len(arms) == len(X):
         return None
     at = at.reshape(-1)
     counts = np.bincount(at).astype(np.float64)
-    means = np.bincount(at, rewards) / counts
-    return pure_error(arms, counts, means, float(((rewards - means[at]) ** 2).sum()))
+    means = np.bincount(at, outcomes) / counts
+    return pure_error(arms, counts, means, float(((outcomes - means[at]) ** 2).sum()))

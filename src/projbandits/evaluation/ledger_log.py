@@ -60,7 +60,7 @@ class LedgerRows:
             return
         first, size, kept = 0, 0, list[ChunkPiece]()
         for some in self._ledger.decisions(0, LEDGER_ROWS):
-            told = [h for h in some if h.reward is not None and h.position <= self._last]
+            told = [h for h in some if h.outcome is not None and h.position <= self._last]
             if not told:
                 continue
             piece = ChunkPiece(self._chunk(told, first))
@@ -96,7 +96,7 @@ class LedgerRows:
             first,
             self.arms,
             offered[np.arange(len(told)), positions].astype(np.int64),
-            np.array([held.reward for held in told], dtype=np.float64),
+            np.array([held.outcome for held in told], dtype=np.float64),
             np.array([held.decision.propensity for held in told]),
             self._chances(told, positions, widest),
             offered=offered,

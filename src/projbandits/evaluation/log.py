@@ -53,7 +53,7 @@ class Log:
     >>> films = pd.DataFrame({"length": [1.6, 2.1, 1.8], "age": [0.3, 0.6, 0.7]})
     >>> table = pd.DataFrame({"film": rng.integers(0, 3, 300), "p": 1 / 3})
     >>> table["stars"] = films["length"].to_numpy()[table["film"]] + 0.1 * rng.normal(size=300)
-    >>> log = pb.Log.from_table(table, arms=films, action="film", propensity="p", reward="stars")
+    >>> log = pb.Log.from_table(table, arms=films, action="film", propensity="p", outcome="stars")
     >>> log
     Log(300 rows, 3 arms, d=2)
     >>> log.fit(pb.Subspace.without("age", columns=films.columns)).theta.round(1)
@@ -85,7 +85,7 @@ class Log:
         table: Any,
         arms: Any = None,
         *,
-        reward: str,
+        outcome: str,
         action: str | None = None,
         propensity: str | Sequence[str] | None = None,
         features: Sequence[str] | None = None,
@@ -102,7 +102,7 @@ class Log:
         arms : array, DataFrame or FiniteArms, optional
             The catalogue: the arms on offer at each decision. Labels are in its column `action`,
             else in its index (pandas), else the numbers of its rows.
-        reward : str
+        outcome : str
             The column with the return.
         action : str, optional
             The column that names the chosen arm; needs `arms`.
@@ -133,7 +133,7 @@ class Log:
         if arms is not None and action is not None:
             catalogue = Catalogue.of(arms, action, listed)
         schema = Schema(
-            reward,
+            outcome,
             action if catalogue is not None else None,
             propensity if isinstance(propensity, str | None) else _names("propensity", propensity),
             listed,
@@ -161,7 +161,7 @@ class Log:
             items,
             action="item_id",
             propensity="propensity_score",
-            reward="click",
+            outcome="click",
             context="position",
             time="timestamp",
         )

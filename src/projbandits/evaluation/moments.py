@@ -92,8 +92,8 @@ def moments(cells: Cells, policies: Sequence[Chances], setting: Setting) -> Mome
     blocks = [_block(cells, each, setting) for each in policies]
     a = np.concatenate([block[0] for block in blocks], axis=1)
     b = np.concatenate([block[1] for block in blocks], axis=1)
-    n, r = cells.size, cells.size * cells.chunk.reward
-    r2 = cells.squares + r * cells.chunk.reward
+    n, r = cells.size, cells.size * cells.chunk.outcome
+    r2 = cells.squares + r * cells.chunk.outcome
     cross = (a * r[:, None]).T @ b
     X = cells.chunk.arms[cells.chunk.action]
     fitted = X @ setting.theta

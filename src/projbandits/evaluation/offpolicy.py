@@ -32,7 +32,7 @@ from projbandits._blas import single_threaded_blas
 from projbandits._cached import cached_property
 from projbandits._validation import Array
 from projbandits.evaluation import estimators as names
-from projbandits.evaluation.estimators import Found, effective, table, words
+from projbandits.evaluation.estimators import PolicyEstimate, effective, table, words
 from projbandits.evaluation.lack_of_fit import NO_REPEATS, LackOfFit, repeated, unknown
 from projbandits.evaluation.moments import OUT_OF_REACH
 from projbandits.subspace import Subspace
@@ -61,7 +61,7 @@ class Replay:
         r_t - <x_t, theta-hat_t>.
     arms : ndarray of shape (n, d)
         x_t.
-    rewards : ndarray of shape (n,)
+    outcomes : ndarray of shape (n,)
         r_t; less their mean for the projection value where returns have a level.
     final : ndarray of shape (n,)
         <m_t, theta-hat> by the estimate from all outcomes of the log.
@@ -95,7 +95,7 @@ class Replay:
     model: Array
     residuals: Array
     arms: Array
-    rewards: Array
+    outcomes: Array
     final: Array
     variances: Array
     outside: Array
@@ -163,7 +163,7 @@ class Replay:
         what to know about it: whether the linear model is found not to hold (`lack_of_fit`), or how
         many weights were cut.
         """
-        return table(self._found(level), len(self.rewards), self._quick)
+        return table(self._found(level), len(self.outcomes), self._quick)
 
     def lack_of_fit(self) -> LackOfFit:
         """Tell whether the linear model holds in this log."""
@@ -176,8 +176,8 @@ class Replay:
         """
         if not isinstance(other, Replay):
             raise TypeError(f"other must be what replay returned for the same log, got {other!r}")
-        same = self.value == other.value and len(self.rewards) == len(other.rewards)
-        if not same or (self.arms != other.arms).any() or (self.rewards != other.rewards).any():
+        same = self.value == other.value and len(self.outcomes) == len(other.outcomes)
+        if not same or (self.arms != other.arms).any() or (self.outcomes != other.outcomes).any():
             raise ValueError("other must be judged on the same log and value")
         differ = replace(
             self,
@@ -199,7 +199,7 @@ class Replay:
                 terms = pairs[0] - pairs[1]
                 half = differ._half(terms, level)
                 if name == names.CLIPPED:
-                    half += abs((differ.ratios * differ.rewards).mean() - terms.mean())
+                    half += abs((differ.ratios * differ.outcomes).mean() - terms.mean())
                 lost = np.nan if np.isnan(found[names.PLAIN].value) else 0.0
                 value = float(terms.mean()) + lost
                 found[name] = found[name]._replace(value=value, half=half)
@@ -212,7 +212,7 @@ class Replay:
                     found[names.PLAIN]._replace(note=differ._lacking), low, high, self.bounds,
                     differs=True,
                 )  # fmt: skip
-        return table(found, len(self.rewards), self._quick)
+        return table(found, len(self.outcomes), self._quick)
 
     @cached_property
     def _rank(self) -> int:
@@ -222,22 +222,22 @@ class Replay:
 
     @cached_property
     def _quick(self) -> LackOfFit | None:
-        return repeated(self.arms, self.rewards)
+        return repeated(self.arms, self.outcomes)
 
     def __str__(self) -> str:
         return words(self.value, self.estimates(), self._quick, self.everything)
 
     @single_threaded_blas()
-    def _found(self, level: float) -> dict[str, Found]:
-        n, reached = len(self.rewards), float(self.reached.mean())
+    def _found(self, level: float) -> dict[str, PolicyEstimate]:
+        n, reached = len(self.outcomes), float(self.reached.mean())
         unknown = 0.0 if reached == 1 else np.nan
         note = "" if reached == 1 else f"out of reach at {1 - reached:.1%} of the decisions"
         size = _effective(self.weights)
         value, half = self._weighted(self.weights, self.variances[:, 0], level)
         doubly, width = self._doubly(self.weights, self.variances[:, 1], level)
         found = {
-            names.LINEAR: Found(value + unknown, half, size, reached, note),
-            names.LINEAR_DOUBLY: Found(doubly, width + unknown, size, reached, note),
+            names.LINEAR: PolicyEstimate(value + unknown, half, size, reached, note),
+            names.LINEAR_DOUBLY: PolicyEstimate(doubly, width + unknown, size, reached, note),
         }
         by_arm = [names.PLAIN, names.NORMALISED, names.CLIPPED, names.DOUBLY]
         if self.everything:
@@ -249,15 +249,17 @@ class Replay:
             share, cut = _normalised(self), _clipped(self)
             many = float((np.abs(self.ratios) > self.clip).mean())
             clipped = note or names.cut(self.clip, many)
-            lacks = abs(float((self.ratios * self.rewards).mean() - cut.mean()))
+            lacks = abs(float((self.ratios * self.outcomes).mean() - cut.mean()))
             part = size, covered, note
             found |= {
-                names.PLAIN: Found(value + lost, half, *part),
-                names.NORMALISED: Found(share.mean() + lost, self._half(share, level), *part),
-                names.CLIPPED: Found(
+                names.PLAIN: PolicyEstimate(value + lost, half, *part),
+                names.NORMALISED: PolicyEstimate(
+                    share.mean() + lost, self._half(share, level), *part
+                ),
+                names.CLIPPED: PolicyEstimate(
                     cut.mean() + lost, self._half(cut, level) + lacks, size, covered, clipped
                 ),
-                names.DOUBLY: Found(doubly, width + lost, *part),
+                names.DOUBLY: PolicyEstimate(doubly, width + lost, *part),
             }
             if self.bounds is not None and np.isnan(lost):
                 low, high = (self._at_end([(end, self.ratios)], level) for end in self.bounds)
@@ -265,10 +267,10 @@ class Replay:
                     found[names.PLAIN], low, high, self.bounds, differs=False
                 )
         else:
-            found |= dict.fromkeys(by_arm, Found(note=names.NOT_IDENTIFIED))
+            found |= dict.fromkeys(by_arm, PolicyEstimate(note=names.NOT_IDENTIFIED))
         value, half, weights = self._by_model(level)
         known = float(not np.isnan(value))
-        found[names.MODEL] = Found(value, half, _effective(weights), known)
+        found[names.MODEL] = PolicyEstimate(value, half, _effective(weights), known)
         names.unsupported(found)
         fits = self._quick is None or not self._quick.between
         for name in names.ON_MODEL:
@@ -290,11 +292,11 @@ class Replay:
         An end with negative weights is that of a policy that is taken off.
         """
         value = parts[0][0] - (parts[1][0] if len(parts) > 1 else 0.0)
-        terms: Array = np.sum([weights * (self.rewards - end) for end, weights in parts], axis=0)
+        terms: Array = np.sum([weights * (self.outcomes - end) for end, weights in parts], axis=0)
         return float(value + terms.mean()), self._half(terms, level)
 
     def _weighted(self, weights: Array, variances: Array, level: float) -> tuple[float, float]:
-        terms = weights * self.rewards
+        terms = weights * self.outcomes
         # theta-hat was fitted to these returns, so that what is left of them is too little.
         n, free = len(terms), max(len(terms) - self._rank, 1)
         squares = max(((terms - self.final) ** 2).sum() * n / free, variances.sum())
@@ -329,22 +331,22 @@ class Replay:
         along /= sizes[kept]
         weights = n * (left @ along)
         free = n - int(kept.sum())
-        lost = self.rewards - left @ (left.T @ self.rewards)
+        lost = self.outcomes - left @ (left.T @ self.outcomes)
         noise = np.sqrt((lost**2).sum() / free) if free else np.nan
         width = np.sqrt(u * fdtri(u, free, level)) * noise * np.linalg.norm(along)
-        return float((weights * self.rewards).mean()), float(width), weights
+        return float((weights * self.outcomes).mean()), float(width), weights
 
 
 def _normalised(replay: Replay) -> Array:
     """Return terms whose mean is sum w r / sum w, and whose spread is that of its error."""
     w = replay.ratios
-    value = (w * replay.rewards).sum() / w.sum() if w.sum() != 0 else np.nan
-    terms: Array = value + w * (replay.rewards - value) / w.mean() if w.sum() != 0 else w * np.nan
+    value = (w * replay.outcomes).sum() / w.sum() if w.sum() != 0 else np.nan
+    terms: Array = value + w * (replay.outcomes - value) / w.mean() if w.sum() != 0 else w * np.nan
     return terms
 
 
 def _clipped(replay: Replay) -> Array:
-    terms: Array = np.clip(replay.ratios, -replay.clip, replay.clip) * replay.rewards
+    terms: Array = np.clip(replay.ratios, -replay.clip, replay.clip) * replay.outcomes
     return terms
 
 

@@ -36,7 +36,7 @@ class Chances(NamedTuple):
     @classmethod
     def of(cls, chances: Array, chunk: Chunk) -> Chances:
         """Return the probabilities of all arms, and those of the chosen ones among them."""
-        rows = np.arange(len(chunk.reward)) if len(chances) > 1 else 0
+        rows = np.arange(len(chunk.outcome)) if len(chances) > 1 else 0
         return cls(chances, chances[rows, chunk.place])
 
     def minus(self, other: Chances) -> Chances:
@@ -79,7 +79,7 @@ class Policy:
             )
         if chunk.offered is None and not chunk.context:
             return Chances.of(self._asked(chunk.arms, None, f"at row {chunk.first}")[None], chunk)
-        n = len(chunk.reward)
+        n = len(chunk.outcome)
         names, columns = list(chunk.context), [v.tolist() for v in chunk.context.values()]
         contexts = list(zip(*columns, strict=True)) if columns else [()] * n
         if chunk.offered is not None:
@@ -152,7 +152,7 @@ class ByStrategy(Policy):
         self._strategy = check_suits(strategy)
         self._state = strategy.init(Offer(np.eye(subspace.ambient)), subspace)
         if intercept:
-            prior = Ridge.prior(subspace.ambient, strategy.ridge, intercept=True)
+            prior = Ridge.prior(subspace.ambient, strategy.penalty, intercept=True)
             self._state = self._state._replace(ridge=prior)
         self._last: Any = None
 
@@ -161,7 +161,7 @@ class ByStrategy(Policy):
         if not chunk.complete:
             return super().chances(chunk)
         self._check_order(chunk)
-        n = len(chunk.reward)
+        n = len(chunk.outcome)
         width = len(chunk.arms) if chunk.offered is None else chunk.offered.shape[1]
         found, offer = np.zeros((n, width)), Offer(chunk.arms)
         for t in range(n):
@@ -170,7 +170,7 @@ class ByStrategy(Policy):
                 offer = Offer(chunk.arms[rows[rows >= 0]])
             found[t, : offer.size] = stated(self._strategy, self._state, offer)
             x = chunk.arms[chunk.action[t]]
-            state = self._strategy.update(self._state, Arm(x, None), float(chunk.reward[t]))
+            state = self._strategy.update(self._state, Arm(x, None), float(chunk.outcome[t]))
             self._state = state
         return Chances(found, found[np.arange(n), chunk.place])
 

@@ -92,8 +92,8 @@ def replay(
     Of a table of any origin, a policy that always takes the first arm:
 
     >>> table = {"arm": rng.integers(0, 2, 1000), "p": np.full(1000, 0.5)}
-    >>> table["reward"] = table["arm"] + rng.normal(size=1000)
-    >>> log = pb.Log.from_table(table, np.eye(2), action="arm", propensity="p", reward="reward")
+    >>> table["outcome"] = table["arm"] + rng.normal(size=1000)
+    >>> log = pb.Log.from_table(table, np.eye(2), action="arm", propensity="p", outcome="outcome")
     >>> judged = pb.replay(log, lambda arms, context: [0.0, 1.0], value="return")
     >>> float(judged.estimates().loc["arm by arm, doubly robust", "value"].round(1))
     1.0
@@ -109,7 +109,7 @@ def replay(
     with single_threaded_blas():
         followed = _followed(open_log(log, subspace), check_suits(policy), value, clip)
     ends = bounded(bounds, followed.everything)
-    check_bounds(ends, float(followed.rewards.min()), float(followed.rewards.max()))
+    check_bounds(ends, float(followed.outcomes.min()), float(followed.outcomes.max()))
     return replace(followed, bounds=ends)
 
 
@@ -120,13 +120,13 @@ def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) 
             f"policy must do without arm_effects, got {strategy!r}: a log has what was believed of "
             "the features, and not of each item"
         )
-    X, at, rewards = known.X, known.known, known.rewards
+    X, at, outcomes = known.X, known.known, known.outcomes
     wanted = known.subspace.matrix if value == "projection" else np.eye(X.shape[1])
     shift = 0.0
     if known.intercept:
         wanted = wanted_with_level(known.subspace, value)
         if value == "projection":  # which has no level: without it, weights of returns vary less
-            shift = float(rewards[at].mean())
+            shift = float(outcomes[at].mean())
     scale = _scale(known)
     rows: list[tuple[Array, ...]] = []
     arms, played = None, Played()
@@ -142,7 +142,7 @@ def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) 
         could = offered.chances > 0
         ratios = np.divide(chances, offered.chances, out=np.zeros_like(chances), where=could)
         rows.append((m, turn, outside, theta, ratios, chances @ could))
-    chosen, returns = _whole(known, X[at]), rewards[at] - shift
+    chosen, returns = _whole(known, X[at]), outcomes[at] - shift
     means, turns, outside, thetas = (np.array([row[i] for row in rows]) for i in range(4))
     last = Ridge.prior(X.shape[1], SCALED_PENALTY, known.intercept)
     last = last.update_many(X[at] / scale, returns)
@@ -161,7 +161,7 @@ def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) 
         model=_rowwise(means, thetas),
         residuals=returns - _rowwise(chosen, thetas),
         arms=chosen,
-        rewards=returns,
+        outcomes=returns,
         final=means @ final,
         variances=np.array(variances),
         outside=outside,
@@ -212,13 +212,13 @@ def _knowledge(
     The strategy takes over what was believed. Where it would have learnt something else, it learns
     from the outcomes in the log, if those are all there were.
     """
-    columns, X, rewards = log.columns, log.X, log.rewards
+    columns, X, outcomes = log.columns, log.X, log.outcomes
     state = strategy.init(Offer(np.eye(X.shape[1])), log.subspace)
     d = X.shape[1]
     begun = Ridge.prior(d, SCALED_PENALTY, log.intercept)
     model, serves = begun, log.serves(strategy)
     if log.intercept:
-        prior = Ridge.prior(d, strategy.ridge, intercept=True)
+        prior = Ridge.prior(d, strategy.penalty, intercept=True)
         state = state._replace(ridge=prior)
     fresh = state
     order, heard = log.told
@@ -227,9 +227,9 @@ def _knowledge(
         if heard[t] < done:  # a process that knew less than another before it
             state, model, done = fresh, begun, 0
         for i in order[done : heard[t]]:
-            model = model.update(X[i] / scale, rewards[i])
+            model = model.update(X[i] / scale, outcomes[i])
             if not serves:
-                state = strategy.update(state, Arm(X[i], None), rewards[i])
+                state = strategy.update(state, Arm(X[i], None), outcomes[i])
         done = int(heard[t])
         if serves:
             state = state._replace(ridge=log.belief(t, offered.belief, strategy))

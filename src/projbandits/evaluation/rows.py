@@ -23,8 +23,8 @@ from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
 
 NEEDED = (
-    "id", "step", "told_after", "reward", "position", "offered", "probabilities", "observations",
-    "belief",
+    "id", "step", "outcome_position", "outcome", "position", "offered", "probabilities",
+    "observations", "belief",
 )  # fmt: skip
 LATER_DEFAULTS = {"known": -1, "told_at": -1, "ledger": "", "forgotten": 0.0}
 """What logs of earlier versions lack."""
@@ -76,7 +76,7 @@ class Logged:
     @cached_property
     def known(self) -> list[int]:
         """The rows whose outcome was told."""
-        return [t for t, after in enumerate(self.columns["told_after"]) if after >= 0]
+        return [t for t, after in enumerate(self.columns["outcome_position"]) if after >= 0]
 
     @cached_property
     def deciders(self) -> int:
@@ -85,16 +85,16 @@ class Logged:
         return len({key or id.rpartition("-")[0] for key, id in pairs})
 
     @property
-    def rewards(self) -> Array:
+    def outcomes(self) -> Array:
         """The outcomes; nan where none was told."""
-        return np.array(self.columns["reward"], dtype=np.float64)
+        return np.array(self.columns["outcome"], dtype=np.float64)
 
     @property
     def told(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The rows in the order in which they were told, and how many had been at each decision."""
         after, places, known = (
             np.array(self.columns[name], dtype=np.int64)
-            for name in ("told_after", "told_at", "known")
+            for name in ("outcome_position", "told_at", "known")
         )
         if self.deciders > 1 or (known < 0).any() or (places[after >= 0] < 0).any():
             order = np.argsort(after, kind="stable")
@@ -134,7 +134,7 @@ class Logged:
         """Return what the strategy would know at a row, where the log serves it."""
         d = self.X.shape[1]
         n, forgotten = int(self.columns["observations"][t]), self.columns["forgotten"][t]
-        ridge = Ridge.from_log(strategy.ridge, n, factor, float(forgotten), d)
+        ridge = Ridge.from_log(strategy.penalty, n, factor, float(forgotten), d)
         if strategy.learns_on == "projection" and self._whole:
             rows = ridge.factor.copy()
             features = slice(int(ridge.intercept), -1)
@@ -195,7 +195,7 @@ def _check_rows(columns: dict[str, list[Any]]) -> None:
         if key in seen:
             raise ValueError(f"log must have each decision once, got {key!r} more than once")
         seen.add(key)
-    known = [t for t, after in enumerate(columns["told_after"]) if after >= 0]
+    known = [t for t, after in enumerate(columns["outcome_position"]) if after >= 0]
     for name in ("offered", "probabilities", "belief"):
         for t in known:
             if np.ndim(columns[name][t]) == 0:

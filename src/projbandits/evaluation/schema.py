@@ -31,7 +31,7 @@ class Chunk(NamedTuple):
         Vectors of arms.
     action : ndarray of shape (n,)
         The row of the chosen arm in `arms`.
-    reward, propensity : ndarray of shape (n,)
+    outcome, propensity : ndarray of shape (n,)
         What it returned, and how likely it was chosen; propensities may be None.
     chances : ndarray of shape (n, K) or (1, K), or None
         How likely each arm was chosen: of all arms, or of those in `offered`.
@@ -52,7 +52,7 @@ class Chunk(NamedTuple):
     first: int
     arms: Array
     action: Ints
-    reward: Array
+    outcome: Array
     propensity: Array | None
     chances: Array | None = None
     offered: Ints | None = None
@@ -65,12 +65,12 @@ class Chunk(NamedTuple):
     def part(self, start: int, stop: int) -> Chunk:
         """Return some of the rows."""
         some, chances = slice(start, stop), self.chances
-        if chances is not None and len(chances) == len(self.reward):
+        if chances is not None and len(chances) == len(self.outcome):
             chances = chances[some]
         return self._replace(
             first=self.first + start,
             action=self.action[some],
-            reward=self.reward[some],
+            outcome=self.outcome[some],
             propensity=None if self.propensity is None else self.propensity[some],
             chances=chances,
             offered=None if self.offered is None else self.offered[some],
@@ -158,7 +158,7 @@ class Catalogue:
 class Schema:
     """Which columns of a table are what."""
 
-    reward: str
+    outcome: str
     action: str | None = None
     propensity: str | tuple[str, ...] | None = None
     features: tuple[str, ...] | None = None
@@ -171,7 +171,7 @@ class Schema:
     @property
     def needed(self) -> tuple[str, ...]:
         """The columns to read."""
-        own = (self.action, self.reward, self.id, self.time)
+        own = (self.action, self.outcome, self.id, self.time)
         chances = (self.propensity,) if isinstance(self.propensity, str) else self.propensity or ()
         features = () if self.catalogue is not None else self.features or ()
         wanted = (*own, *chances, *features, *self.context, *self.extra)
@@ -189,8 +189,8 @@ class Schema:
         """Return rows of a table, checked."""
         import pandas as pd
 
-        rewards = finite(table, self.reward, first)
-        n = len(rewards)
+        outcomes = finite(table, self.outcome, first)
+        n = len(outcomes)
         if self.id is not None:
             ids = table.values(self.id)
             twice = pd.Index(ids).duplicated()
@@ -210,7 +210,7 @@ class Schema:
             first,
             arms,
             action,
-            rewards,
+            outcomes,
             propensity,
             chances,
             context={name: table.values(name) for name in self.context},

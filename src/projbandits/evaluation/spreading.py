@@ -18,14 +18,14 @@ BUNDLE = 4
 """How many pieces at most are sent together to another process."""
 
 Piece = TypeVar("Piece")
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 Progress = Callable[[int], Any]
 """Gets the number of rows that were finished."""
 
 
 def spread(
-    work: Callable[[Piece], Found], pieces: Iterable[Piece], executor: Executor | None
-) -> Iterator[Found]:
+    work: Callable[[Piece], Value], pieces: Iterable[Piece], executor: Executor | None
+) -> Iterator[Value]:
     """Yield what comes of each piece, in their order.
 
     Sums over what comes do not depend on how many workers there are.
@@ -39,7 +39,7 @@ def spread(
             executor = held.enter_context(ThreadPoolExecutor(workers))
         elif not isinstance(executor, ThreadPoolExecutor):
             workers, most = 64, BUNDLE
-        waiting: deque[tuple[int, Future[list[Found]]]] = deque()
+        waiting: deque[tuple[int, Future[list[Value]]]] = deque()
         ahead = 0
         try:
             for bundle in bundles(pieces, most, 2 * (os.cpu_count() or 1)):
@@ -77,7 +77,7 @@ def bundles(pieces: Iterable[Piece], most: int, share: int) -> Iterator[list[Pie
         yield [window.popleft() for _ in range(-(-len(window) // share))]
 
 
-def _held(work: Callable[[Piece], Found], bundle: list[Piece]) -> list[Found]:
+def _held(work: Callable[[Piece], Value], bundle: list[Piece]) -> list[Value]:
     """Work on pieces with one thread for linear algebra, on whatever machine this is."""
     with single_threaded_blas():
         return [work(piece) for piece in bundle]

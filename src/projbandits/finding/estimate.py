@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from projbandits.finding.pairs import Twins
 
 ANGLE_LEVEL = 0.95
-"""The share of resamples that are within `Found.angle`."""
+"""The share of resamples that are within `SubspaceEstimate.angle`."""
 FAR = 30.0
 """From this angle on the report says that U is a guess."""
 SIZE_TEXTS = {
@@ -38,7 +38,7 @@ SIDE_TITLES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SubspaceEstimate:
     """A subspace that was found from side information; see `find_subspace`.
 
     Parameters

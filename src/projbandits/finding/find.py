@@ -12,7 +12,7 @@ from projbandits._blas import single_threaded_blas
 from projbandits._tables import is_table
 from projbandits._validation import LARGEST_SEED, Array, integer
 from projbandits.finding.attributes import Labelled
-from projbandits.finding.estimate import ANGLE_LEVEL, Found
+from projbandits.finding.estimate import ANGLE_LEVEL, SubspaceEstimate
 from projbandits.finding.groups import Panel
 from projbandits.finding.pairs import Twins
 from projbandits.finding.sums import degrees
@@ -93,7 +93,9 @@ class SideInformation:
         return made
 
     @single_threaded_blas()
-    def find(self, *, leave_out: int | None = None, shrink: bool = False, seed: int = 0) -> Found:
+    def find(
+        self, *, leave_out: int | None = None, shrink: bool = False, seed: int = 0
+    ) -> SubspaceEstimate:
         """Return what `find_subspace` finds."""
         held = self._held
         if held is None or self.kind is None:
@@ -125,7 +127,7 @@ class SideInformation:
         if r:
             others = np.array([held.directions(r, rng)[0] for _ in range(SIDE_RESAMPLES)])
         angles = [degrees(basis, other) for other in others]
-        return Found(
+        return SubspaceEstimate(
             kind=self.kind,
             subspace=Subspace(basis, held.names).complement(),
             left_out=Subspace(basis, held.names),
@@ -147,7 +149,7 @@ def find_subspace(
     leave_out: int | None = None,
     shrink: bool = False,
     seed: int = 0,
-) -> Found:
+) -> SubspaceEstimate:
     """Find the part U that counts from side information of one kind; see docs/finding-u.md.
 
     Instead of a tuple, any iterable of such tuples may be passed, which are read one at a time: a

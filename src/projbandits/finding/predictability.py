@@ -44,7 +44,7 @@ Mask = NDArray[np.bool_]
 
 
 def predictable(side: Labelled | None, leave_out: int) -> pd.DataFrame:
-    """Return the table of `Found.predictable`."""
+    """Return the table of `SubspaceEstimate.predictable`."""
     import pandas as pd
 
     if side is None:

@@ -84,7 +84,7 @@ def encode(event: Event) -> Record:
     >>> from projbandits.ledger.codec import decode, encode
     >>> from projbandits.ledger.events import Told
     >>> decode(encode(Told("a", 1.5, 2.0)))
-    Told(id='a', time=1.5, reward=2.0, why=None)
+    Told(id='a', time=1.5, outcome=2.0, why=None)
     """
     kind = type(event)
     about = KEY_FIELDS.get(kind)
@@ -206,15 +206,15 @@ def _read_decided(kind: type, id: str | None, body: bytes) -> Decided:
 
 def _told(event: Any) -> bytes:
     why = getattr(event, "why", None)
-    return TELLING.pack(event.time, event.reward) + ("" if why is None else why).encode()
+    return TELLING.pack(event.time, event.outcome) + ("" if why is None else why).encode()
 
 
 def _read_told(kind: type, id: str | None, body: bytes) -> Event:
-    time, reward = TELLING.unpack_from(body)
+    time, outcome = TELLING.unpack_from(body)
     why = body[TELLING.size :].decode()
     if kind is Amended:
-        return Amended(str(id), time, reward)
-    return Told(str(id), time, reward, why or None)
+        return Amended(str(id), time, outcome)
+    return Told(str(id), time, outcome, why or None)
 
 
 def _packed(event: Any) -> bytes:

@@ -36,7 +36,8 @@ CONTENT = tuple(column.name for column in events.columns if column.name != "dige
 """What a digest covers, in this order."""
 
 AT_TIME, AT_ABOUT, AT_REWARD, AT_HASH, AT_KIND, AT_ID, AT_WHY, AT_BODY = (
-    CONTENT.index(name) for name in ("time", "about", "reward", "hash", "kind", "id", "why", "body")
+    CONTENT.index(name)
+    for name in ("time", "about", "outcome", "hash", "kind", "id", "why", "body")
 )
 AT_DIGEST = [column.name for column in events.columns].index("digest")
 
@@ -97,7 +98,7 @@ def encode(
     if isinstance(event, OUTCOMES):
         row[AT_TIME], row[AT_ABOUT] = float(event.time), about
         if not isinstance(event, Withdrawn):
-            row[AT_REWARD] = _number(event.reward)
+            row[AT_REWARD] = _number(event.outcome)
         if not isinstance(event, Amended):
             row[AT_WHY] = _text("why", event.why)
         return row
@@ -138,11 +139,11 @@ def decode(content: Sequence[Any], id: str | None = None, rows: Rows | None = No
     """
     # In the order of CONTENT; by name would take most of the time of reading a long ledger.
     (
-        _, time, _, reward, step, known, session, draw, propensity, estimate, error, _, chosen,
+        _, time, _, outcome, step, known, session, draw, propensity, estimate, error, _, chosen,
         kind, name, _, taken, arm, arms, label, meta, why, body, counted,
     ) = content  # fmt: skip
     if kind == TOLD:
-        return Told(id or "", time, reward, why)
+        return Told(id or "", time, outcome, why)
     if kind == DECIDED:
         return Decided(
             name,
@@ -165,7 +166,7 @@ def decode(content: Sequence[Any], id: str | None = None, rows: Rows | None = No
             counted or 0,
         )
     if kind == AMENDED:
-        return Amended(id or "", time, reward)
+        return Amended(id or "", time, outcome)
     if kind == WITHDRAWN:
         return Withdrawn(id or "", time, why)
     return codec.decode(codec.Record(kind, name, body))

@@ -70,10 +70,10 @@ def _early(ledger: MemoryLedger) -> Iterator[Part]:
 def _remembered(ledger: MemoryLedger) -> Iterator[Part]:
     """Yield the outcomes of decisions that are gone."""
     for id, fate in ledger.index().recent.items():
-        if fate.reward is None:
+        if fate.outcome is None:
             event: Event = Withdrawn(id, fate.time or 0.0, fate.why or "withdrawn")
         else:
-            event = Told(id, fate.time or 0.0, fate.reward, fate.why)
+            event = Told(id, fate.time or 0.0, fate.outcome, fate.why)
         yield Part(REMEMBERED, fate.place or 0, encode(event))
 
 

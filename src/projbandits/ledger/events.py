@@ -111,7 +111,7 @@ class Learnt:
         When it was learnt.
     X : ndarray of shape (n, d)
         The features, one observation per row.
-    rewards : ndarray of shape (n,)
+    outcomes : ndarray of shape (n,)
         What was observed.
     labels : tuple of str or None
         Whose returns they are.
@@ -120,7 +120,7 @@ class Learnt:
     key: str
     time: float
     X: Array
-    rewards: Array
+    outcomes: Array
     labels: tuple[str, ...] | None = None
 
 
@@ -192,7 +192,7 @@ class Told:
 
     id: str
     time: float
-    reward: float
+    outcome: float
     why: str | None = None
 
 
@@ -202,7 +202,7 @@ class Amended:
 
     id: str
     time: float
-    reward: float
+    outcome: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -146,7 +146,7 @@ def _afresh(ledger: Ledger, start: Known | None, upto: int, given: Given) -> Kno
             for entry in chunk:
                 event = entry.event
                 if isinstance(event, Amended | Withdrawn) and entry.place is not None:
-                    found[event.id] = event.reward if isinstance(event, Amended) else None
+                    found[event.id] = event.outcome if isinstance(event, Amended) else None
                     earliest = min(earliest, entry.place)
                 elif isinstance(event, Changed) and learner is None:
                     relearn |= not carries(known, changed(known, event, given))
@@ -210,15 +210,15 @@ def fold(
     elif isinstance(event, Told) or (isinstance(event, Amended) and place is None):
         assert decided is not None
         open_ = open_.without(decided)
-        reward = in_force.get(event.id, event.reward)
-        if reward is not None:
+        outcome = in_force.get(event.id, event.outcome)
+        if outcome is not None:
             assert arm is not None
-            state = _told(known.strategy, state, arm, label, reward)
+            state = _told(known.strategy, state, arm, label, outcome)
     elif isinstance(event, Withdrawn):
         assert decided is not None
         open_ = open_.without(decided)
     elif isinstance(event, Learnt):
-        state = _learnt(known, event.X, event.rewards, event.labels)
+        state = _learnt(known, event.X, event.outcomes, event.labels)
     elif isinstance(event, Decayed):
         state = faded(state, event.by)
         if state.effects is not None and not known.half_life:
@@ -246,7 +246,7 @@ def changed(known: Known, event: Changed, given: Given, learner: Known | None = 
     if subspace is known.subspace and strategy is known.strategy:
         return known._replace(columns=columns)
     before = known.state
-    ridge = replace(before.ridge, penalty=strategy.ridge)
+    ridge = replace(before.ridge, penalty=strategy.penalty)
     state = _initial(strategy, subspace, known.intercept)
     state = state._replace(step=before.step, ridge=ridge)
     if _models(strategy) and _models(strategy) == _models(known.strategy):
@@ -269,7 +269,7 @@ def carries(one: Known, other: Known) -> bool:
 
 def _models(strategy: LinearStrategy) -> tuple[Any, ...]:
     """Return what the belief about effects of items depends on; empty if there is none."""
-    return () if strategy.arm_effects is None else (strategy.ridge, *strategy.known_scales)
+    return () if strategy.arm_effects is None else (strategy.penalty, *strategy.known_scales)
 
 
 def learns_plainly(strategy: LinearStrategy) -> bool:
@@ -350,7 +350,7 @@ def restored(kept: Snapshot, given: Given = ()) -> Known | None:
     at = basis.size + size**2
     factor = flat[basis.size : at].reshape(size, size)
     told = fields["forgotten"], intercept, fields["first"], fields["equal"]
-    ridge = Ridge(strategy.ridge, fields["n"], factor, *told)
+    ridge = Ridge(strategy.penalty, fields["n"], factor, *told)
     state = _initial(strategy, subspace, intercept)._replace(step=fields["step"], ridge=ridge)
     end = at + d * len(fields["open"])
     rows = flat[at:end].reshape(-1, d)
@@ -444,15 +444,15 @@ def faded(state: State, by: float) -> State:
 
 
 def _told(
-    strategy: LinearStrategy, state: State, arm: Array, label: str | None, reward: float
+    strategy: LinearStrategy, state: State, arm: Array, label: str | None, outcome: float
 ) -> State:
     """Return what is believed after an outcome."""
     items: Items | None = state.effects
     # An update counts as a step to a strategy; here steps are decisions.
     if items is None:
-        return State(state.step, *strategy.update(state, Arm(arm, None), reward)[1:])
-    plain = strategy.update(state._replace(effects=None), Arm(arm, None), reward)
-    items = items.update(label, strategy.learnt(state, arm), reward)
+        return State(state.step, *strategy.update(state, Arm(arm, None), outcome)[1:])
+    plain = strategy.update(state._replace(effects=None), Arm(arm, None), outcome)
+    items = items.update(label, strategy.learnt(state, arm), outcome)
     if items.refit_due:
         items = items.fitted(*strategy.known_scales)
     return plain._replace(step=state.step, effects=items)
@@ -462,10 +462,10 @@ def _initial(strategy: LinearStrategy, subspace: Subspace, intercept: bool) -> S
     d = subspace.ambient
     state = strategy.init(FiniteArms(np.eye(d)), subspace)
     if intercept:
-        state = state._replace(ridge=Ridge.prior(d, strategy.ridge, intercept=True))
+        state = state._replace(ridge=Ridge.prior(d, strategy.penalty, intercept=True))
     if state.effects is None:
         return state
-    effects = Items.prior(d, strategy.ridge, *strategy.known_scales, intercept)
+    effects = Items.prior(d, strategy.penalty, *strategy.known_scales, intercept)
     return state._replace(effects=effects)
 
 
@@ -486,15 +486,15 @@ def _from_snapshot(ledger: Ledger, upto: int, given: Given) -> Known | None:
     return None if kept is None else restored(kept, given)
 
 
-def _learnt(known: Known, X: Array, rewards: Array, labels: tuple[str, ...] | None) -> State:
+def _learnt(known: Known, X: Array, outcomes: Array, labels: tuple[str, ...] | None) -> State:
     state, strategy = known.state, known.strategy
     items: Items | None = state.effects
     some = X @ state.projection if strategy.learns_on == "projection" else X
-    ridge = state.ridge.update_many(some, rewards)
+    ridge = state.ridge.update_many(some, outcomes)
     if items is None:
         return state._replace(ridge=ridge)
-    for label, x, reward in zip(labels or [None] * len(X), some, rewards.tolist(), strict=True):
-        items = items.update(label, x, reward)
+    for label, x, outcome in zip(labels or [None] * len(X), some, outcomes.tolist(), strict=True):
+        items = items.update(label, x, outcome)
     if len(X):
         items = items.fitted(*strategy.known_scales)
     return state._replace(ridge=ridge, effects=items)

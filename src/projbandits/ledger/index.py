@@ -39,7 +39,7 @@ class Fate(NamedTuple):
 
     position: int
     row: int
-    reward: float | None
+    outcome: float | None
     time: float | None
     place: int | None
     why: str | None
@@ -145,7 +145,7 @@ class Index:
     def _settle(self, position: int, event: Outcome) -> None:
         held = self.waiting.get(event.id)
         if held is not None and not self.whole and isinstance(event, Told):
-            fate = Fate(held.position, -1, event.reward, event.time, position, event.why)
+            fate = Fate(held.position, -1, event.outcome, event.time, position, event.why)
             self._remember(event.id, fate)
             del self.waiting[event.id]
             return
@@ -202,5 +202,5 @@ def digest(event: Learnt) -> str:
     if event.labels is not None:
         whole.update(repr(event.labels).encode())
     whole.update(np.ascontiguousarray(event.X).tobytes())
-    whole.update(np.ascontiguousarray(event.rewards).tobytes())
+    whole.update(np.ascontiguousarray(event.outcomes).tobytes())
     return whole.hexdigest()

@@ -67,7 +67,7 @@ class Held(NamedTuple):
         The decision.
     arm : ndarray of shape (d,)
         The features of the chosen arm.
-    reward : float or None
+    outcome : float or None
         The outcome in force; None if there is none.
     time : float or None
         When the last report about it came.
@@ -80,7 +80,7 @@ class Held(NamedTuple):
     position: int
     decision: Decided
     arm: Array
-    reward: float | None = None
+    outcome: float | None = None
     time: float | None = None
     place: int | None = None
     why: str | None = None
@@ -88,7 +88,7 @@ class Held(NamedTuple):
     @property
     def pending(self) -> bool:
         """Whether its outcome is still to come."""
-        return self.reward is None and self.why is None
+        return self.outcome is None and self.why is None
 
 
 class Snapshot(NamedTuple):
@@ -239,16 +239,16 @@ def admits(event: Event, held: Held | None) -> bool:
     if getattr(event, "why", None) == EXPIRED and not held.pending:
         return False  # something is known meanwhile, and stays
     if isinstance(event, Withdrawn):
-        return held.reward is not None or held.why is None
+        return held.outcome is not None or held.why is None
     if isinstance(event, Amended) and held.pending:
         raise Conflict(f"id {event.id!r} was not told yet: tell it")
-    if held.reward == event.reward:
+    if held.outcome == event.outcome:
         return False
-    if isinstance(event, Told) and held.reward is not None:
+    if isinstance(event, Told) and held.outcome is not None:
         assumed = "" if held.why is None else f" ({held.why})"
         raise Conflict(
-            f"id {event.id!r} was told {held.reward}{assumed} before, got {event.reward}: nothing "
-            "was changed; amend it if it was wrong"
+            f"id {event.id!r} was told {held.outcome}{assumed} before, got {event.outcome}: "
+            "nothing was changed; amend it if it was wrong"
         )
     if isinstance(event, Told) and held.why is not None:
         raise Conflict(
@@ -265,7 +265,7 @@ def settled(held: Held, position: int, event: Outcome) -> Held:
         return Held(decided, decision, arm, None, event.time, place, event.why)
     place = position if place is None else place
     why = event.why if isinstance(event, Told) else None
-    return Held(decided, decision, arm, event.reward, event.time, place, why)
+    return Held(decided, decision, arm, event.outcome, event.time, place, why)
 
 
 def same_history(event: Learnt, other: Learnt) -> bool:
@@ -273,7 +273,7 @@ def same_history(event: Learnt, other: Learnt) -> bool:
     same = event.X.shape == other.X.shape and (
         event.labels == other.labels
         and event.X.tobytes() == other.X.tobytes()
-        and event.rewards.tobytes() == other.rewards.tobytes()
+        and event.outcomes.tobytes() == other.outcomes.tobytes()
     )
     if not same:
         raise Conflict(

@@ -51,7 +51,7 @@ events = sa.Table(
     sa.Column("place", Count, primary_key=True, autoincrement=False),  # see `place`
     sa.Column("time", Real),
     sa.Column("about", Count),  # the place of the decision that an outcome belongs to
-    sa.Column("reward", Real),
+    sa.Column("outcome", Real),
     sa.Column("step", Count),
     sa.Column("known", Count),
     sa.Column("session", Count),

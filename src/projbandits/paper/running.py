@@ -94,7 +94,7 @@ def run(
                     **size,
                     seed=seed,
                     executor=executor,
-                    store=folder.store(_worlds_name(experiment, seed)),
+                    cache_dir=folder.store(_worlds_name(experiment, seed)),
                     progress=Part(bar, experiment.cost / steps),
                 )
                 folder.keep(name, part)

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from projbandits.finding import Found
+from projbandits.finding import SubspaceEstimate
 from projbandits.finding.predictability import PREDICTED_SHARES
 from projbandits.plots.style import COLOURS, COLUMN_WIDTH, MARKERS, finish
 
@@ -22,12 +22,12 @@ NARROWEST = 5.0
 """The axis of the angles, in degrees, is at least this long: small ones are to look small."""
 
 
-def found(what: Found) -> Figure:
+def found(what: SubspaceEstimate) -> Figure:
     """Draw the size of each direction beside chance, the resampled angles, and `predictable`.
 
     Parameters
     ----------
-    what : Found
+    what : SubspaceEstimate
         What `find_subspace` returned.
 
     Examples
@@ -49,7 +49,7 @@ def found(what: Found) -> Figure:
     return figure
 
 
-def _sizes(ax: Axes, what: Found) -> None:
+def _sizes(ax: Axes, what: SubspaceEstimate) -> None:
     shown = int((what.tested.sizes > 1e-9 * np.nanmax(what.tested.sizes, initial=0.0)).sum())
     shown = max(min(shown, MOST_SHOWN), what.left_out.dim)
     sizes, limits = what.tested.sizes[:shown], what.tested.limits[:shown]
@@ -64,7 +64,7 @@ def _sizes(ax: Axes, what: Found) -> None:
     finish(ax, columns=3)
 
 
-def _angles(ax: Axes, what: Found) -> None:
+def _angles(ax: Axes, what: SubspaceEstimate) -> None:
     angles = np.sort(what.angles)
     most = min(90.0, max(NARROWEST, 1.2 * angles.max(initial=0.0))) if len(angles) else 90.0
     ax.set(xlim=(0, most), ylim=(0, 1), xlabel="angle to what was found (degrees)")
@@ -79,7 +79,7 @@ def _angles(ax: Axes, what: Found) -> None:
     finish(ax)
 
 
-def _predictable(ax: Axes, what: Found) -> None:
+def _predictable(ax: Axes, what: SubspaceEstimate) -> None:
     table = what.predictable
     places, shares = np.arange(len(table)), table[list(PREDICTED_SHARES)].to_numpy(dtype=float)
     for i, (kind, values) in enumerate(zip(PREDICTED_SHARES, shares.T, strict=True)):

@@ -158,10 +158,10 @@ class Items:
         else:
             values = self.table[column]
         if isinstance(value, Mapping):
-            if not value or not set(value) <= {"least", "most"}:
+            if not value or not set(value) <= {"min", "max"}:
                 raise ValueError(
                     f"filter: {short(column)} must be a value, a list of values, or "
-                    f'{{"least": 1, "most": 2}}, got {short(value)}'
+                    f'{{"min": 1, "max": 2}}, got {short(value)}'
                 )
             inside = np.ones(len(self), dtype=bool)
             for bound, limit in value.items():
@@ -182,7 +182,7 @@ def _beyond(column: str, values: Any, bound: str, limit: Any) -> NDArray[np.bool
         )
     try:
         float(0 if isinstance(limit, str) else limit)  # a whole number may be beyond floats
-        inside = values >= limit if bound == "least" else values <= limit
+        inside = values >= limit if bound == "min" else values <= limit
         return np.asarray(inside, dtype=bool)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(

@@ -42,7 +42,7 @@ def connect(url: str, token: str, *, timeout: float = 10.0, patience: float = 30
     url : str
         Where it is, such as ``http://127.0.0.1:8000``.
     token : str
-        What allows the calls; `projbandits token make` makes one.
+        What allows the calls; `projbandits token create` makes one.
     timeout : float
         How many seconds an answer may take before the same is sent again.
     patience : float
@@ -68,7 +68,7 @@ class _Base:
             )
         token = token.strip()
         if not token.isascii() or not token.isprintable() or " " in token:  # and is not quoted
-            raise ValueError("token must be as `projbandits token make` printed it, this is not")
+            raise ValueError("token must be as `projbandits token create` printed it, this is not")
         try:
             self._httpx: Any = importlib.import_module("httpx")
         except ModuleNotFoundError as error:
@@ -238,8 +238,8 @@ class RemoteDecider:
         *,
         context: Mapping[str, Any] | None = None,
         count: int | None = None,
-        ids: Iterable[str | int] | None = None,
-        id: str | None = None,
+        labels: Iterable[str | int] | None = None,
+        request_id: str | None = None,
         meta: Any = None,
     ) -> Any:
         """Choose one of the items on offer, or several one after another.
@@ -248,19 +248,19 @@ class RemoteDecider:
         ----------
         items : list of labels, dict, list of dicts, or DataFrame
             Items of the catalogue by label or by a filter, or rows with all features.
-        context, count, ids, id, meta
+        context, count, labels, request_id, meta
             As `Decider.ask` takes them.
 
         Returns
         -------
         RemoteDecision, or list of RemoteDecision if `count` is given
         """
-        message = messages.ask(self._path, items, context, count, ids, id, meta)
+        message = messages.ask(self._path, items, context, count, labels, request_id, meta)
         return self._connection.send(message)
 
-    def tell(self, id: Named, reward: float) -> None:
+    def tell(self, id: Named, outcome: float) -> None:
         """Report the outcome of a decision, in any order and any time later."""
-        self._connection.send(messages.tell(self._path, [(id, reward)]))
+        self._connection.send(messages.tell(self._path, [(id, outcome)]))
 
     def tell_many(
         self, outcomes: Mapping[str, float] | pd.Series | Iterable[tuple[Named, float]]
@@ -268,9 +268,9 @@ class RemoteDecider:
         """Report many outcomes: all of them, or, on an error, none."""
         self._connection.send(messages.tell(self._path, reports.pairs(outcomes)))
 
-    def amend(self, id: Named, reward: float) -> None:
+    def amend(self, id: Named, outcome: float) -> None:
         """Correct an outcome."""
-        self._connection.send(messages.amend(self._path, id, reward))
+        self._connection.send(messages.amend(self._path, id, outcome))
 
     def withdraw(self, id: Named, why: str = "withdrawn") -> None:
         """Say that a decision has no outcome."""
@@ -324,17 +324,17 @@ class AsyncRemoteDecider:
         *,
         context: Mapping[str, Any] | None = None,
         count: int | None = None,
-        ids: Iterable[str | int] | None = None,
-        id: str | None = None,
+        labels: Iterable[str | int] | None = None,
+        request_id: str | None = None,
         meta: Any = None,
     ) -> Any:
         """Choose one of the items on offer, or several one after another."""
-        message = messages.ask(self._path, items, context, count, ids, id, meta)
+        message = messages.ask(self._path, items, context, count, labels, request_id, meta)
         return await self._connection.send(message)
 
-    async def tell(self, id: Named, reward: float) -> None:
+    async def tell(self, id: Named, outcome: float) -> None:
         """Report the outcome of a decision."""
-        await self._connection.send(messages.tell(self._path, [(id, reward)]))
+        await self._connection.send(messages.tell(self._path, [(id, outcome)]))
 
     async def tell_many(
         self, outcomes: Mapping[str, float] | pd.Series | Iterable[tuple[Named, float]]
@@ -342,9 +342,9 @@ class AsyncRemoteDecider:
         """Report many outcomes: all of them, or, on an error, none."""
         await self._connection.send(messages.tell(self._path, reports.pairs(outcomes)))
 
-    async def amend(self, id: Named, reward: float) -> None:
+    async def amend(self, id: Named, outcome: float) -> None:
         """Correct an outcome."""
-        await self._connection.send(messages.amend(self._path, id, reward))
+        await self._connection.send(messages.amend(self._path, id, outcome))
 
     async def withdraw(self, id: Named, why: str = "withdrawn") -> None:
         """Say that a decision has no outcome."""

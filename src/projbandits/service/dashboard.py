@@ -167,7 +167,9 @@ def exploring(decider: Decider, seen: Overview) -> dict[str, Any]:
     chosen, explored = Counter[str](), Counter[str]()
     after = seen.positions[-LOOKED] - 1 if len(seen.positions) >= LOOKED else 0
     accounts = (
-        account for some in decider._logged().accounts(after, told_after=False) for account in some
+        account
+        for some in decider._logged().accounts(after, outcome_position=False)
+        for account in some
     )
     for account in islice(accounts, LOOKED):
         made, grounds = account.decision, account.decision.grounds

@@ -65,7 +65,7 @@ def description() -> dict[str, Any]:
         "info": {
             "title": "projbandits",
             "version": __version__,
-            "description": "Decisions on the part of the reward that counts.",
+            "description": "Decisions on the part of the outcome that counts.",
         },
         "paths": paths,
         "components": {"schemas": schemas["$defs"], "securitySchemes": {"token": bearer}},

@@ -179,7 +179,7 @@ def _called_items() -> Iterator[None]:
                 "context needs a decider that was made with features, of which some come with the "
                 'call, as in {"features": {"context": ["segment"], ...}}: leave it out',
             )
-        elif said.startswith("ids must say who"):
+        elif said.startswith("labels must say who"):
             error.args = (
                 "items must say who they are, since the strategy has arm_effects: name items of "
                 f"the catalogue, or send a {items.LABEL!r} in every row",
@@ -197,7 +197,12 @@ def _asked(call: Call, sent: Ask) -> tuple[Any, dict[str, Any]]:
         if value and len(json.dumps(value)) > most:
             raise Refused(413, f"{name} must have at most {most:,} bytes of JSON")
     arms, labels = _offered(call, sent)
-    return arms, {"context": sent.context or None, "ids": labels, "id": sent.id, "meta": sent.meta}
+    return arms, {
+        "context": sent.context or None,
+        "labels": labels,
+        "request_id": sent.request_id,
+        "meta": sent.meta,
+    }
 
 
 def _decided(call: Call, sent: Ask, decisions: list[Decision]) -> Answer:
@@ -280,12 +285,12 @@ def begin_tell(call: Call) -> Begun | None:
 def _outcomes(call: Call) -> list[tuple[str, Any]]:
     """Return the outcomes that a request reports."""
     sent = call.read(Tell)
-    if (sent.outcomes is None) == (sent.id is None) or (sent.reward is None) != (sent.id is None):
+    if (sent.outcomes is None) == (sent.id is None) or (sent.outcome is None) != (sent.id is None):
         raise ValueError(
-            'the body must be {"id": "...", "reward": 1.0} or {"outcomes": [...]}, got '
+            'the body must be {"id": "...", "outcome": 1.0} or {"outcomes": [...]}, got '
             f"{short(sent.model_dump(exclude_unset=True))}"
         )
-    listed = [{"id": sent.id, "reward": sent.reward}] if sent.outcomes is None else sent.outcomes
+    listed = [{"id": sent.id, "outcome": sent.outcome}] if sent.outcomes is None else sent.outcomes
     if len(listed) > call.limits.rows:
         raise Refused(413, f"outcomes must be at most {call.limits.rows:,}, got {len(listed):,}")
     return [_pair(i, each) for i, each in enumerate(listed)]
@@ -297,12 +302,12 @@ def _told(call: Call, pairs: list[tuple[str, Any]]) -> Answer:
 
 
 def _pair(row: int, sent: Any) -> tuple[str, Any]:
-    """Return an outcome as id and reward."""
-    if isinstance(sent, dict) and set(sent) == {"id", "reward"}:
-        sent = [sent["id"], sent["reward"]]
+    """Return an outcome as id and outcome."""
+    if isinstance(sent, dict) and set(sent) == {"id", "outcome"}:
+        sent = [sent["id"], sent["outcome"]]
     if not isinstance(sent, list) or len(sent) != 2 or not isinstance(sent[0], str):
         raise ValueError(
-            f'outcomes must be {{"id": "...", "reward": 1.0}} or ["...", 1.0], got {short(sent)} '
+            f'outcomes must be {{"id": "...", "outcome": 1.0}} or ["...", 1.0], got {short(sent)} '
             f"in row {row}"
         )
     return sent[0], sent[1]
@@ -311,7 +316,7 @@ def _pair(row: int, sent: Any) -> tuple[str, Any]:
 def amend(call: Call) -> Answer:
     """Correct an outcome."""
     sent = call.read(Outcome)
-    call.decider.amend(sent.id, sent.reward)
+    call.decider.amend(sent.id, sent.outcome)
     return Answer({"amended": 1})
 
 

@@ -124,17 +124,17 @@ def ask(
     items: Any,
     context: Mapping[str, Any] | None,
     count: int | None,
-    ids: Iterable[str | int] | None,
-    id: str | None,
+    labels: Iterable[str | int] | None,
+    request_id: str | None,
     meta: Any,
 ) -> Message[Any]:
     """Ask; with an id in any case, so that the same can be sent again."""
-    names, _ = reports.ids(id, count), reports.note(meta)
-    body: dict[str, Any] = {"id": id or (names[0] if count is None else new_id())}
+    names, _ = reports.request_ids(request_id, count), reports.note(meta)
+    body: dict[str, Any] = {"request_id": request_id or (names[0] if count is None else new_id())}
     if isinstance(items, Mapping):
         body["filter"] = dict(items)
     else:
-        body["items"] = rows(items, ids)
+        body["items"] = rows(items, labels)
     if count is not None and count > 1:
         body["count"] = count
     if context is not None:
@@ -146,7 +146,7 @@ def ask(
     return Message("POST", f"{path}/ask", _decisions, body)
 
 
-def rows(items: Any, ids: Iterable[str | int] | None) -> list[Any]:
+def rows(items: Any, labels: Iterable[str | int] | None) -> list[Any]:
     """Return what is on offer as labels, or as rows by name."""
     table, listed = is_table(items), isinstance(items, Sequence)
     if isinstance(items, np.ndarray | str | bytes) or not (table or listed):
@@ -154,7 +154,7 @@ def rows(items: Any, ids: Iterable[str | int] | None) -> list[Any]:
             "items must be labels of the catalogue, a filter, or rows with names (a table or "
             f"dicts), got a {type(items).__name__}: over HTTP features have names"
         )
-    labels: Any = ids
+    given: Any = labels
     if table:
         frame = items.to_pandas() if hasattr(items, "to_pandas") else items
         named = frame.columns.map(str)
@@ -162,22 +162,25 @@ def rows(items: Any, ids: Iterable[str | int] | None) -> list[Any]:
             raise ValueError(f"items must have distinct columns, got {short(list(named))}")
         found = frame.astype(object).to_numpy().tolist()
         made: list[Any] = [dict(zip(named, row, strict=True)) for row in found]
-        if ids is None and LABEL not in named and _telling(frame.index):
-            labels = frame.index
+        if labels is None and LABEL not in named and _telling(frame.index):
+            given = frame.index
     else:
         made = list(items)
-    return made if labels is None else _labelled(made, _plain(labels))
+    return made if given is None else _labelled(made, _plain(given))
 
 
 def _labelled(rows: list[Any], labels: list[Any]) -> list[Any]:
     """Return rows with what they are called."""
     if len(labels) != len(rows):
-        raise ValueError(f"ids must have {len(rows)} entries, one for each item, got {len(labels)}")
+        raise ValueError(
+            f"labels must have {len(rows)} entries, one for each item, got {len(labels)}"
+        )
     read_labels(labels, None, len(rows), needed=True)  # as a decider at hand refuses them
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping) or LABEL in row:
             raise TypeError(
-                f"ids must come with rows that have no {LABEL!r} yet, got {short(row)} in row {i}"
+                f"labels must come with rows that have no {LABEL!r} yet, got {short(row)} in "
+                f"row {i}"
             )
     return [{**row, LABEL: label} for row, label in zip(rows, labels, strict=True)]
 
@@ -194,15 +197,15 @@ def _plain(labels: Iterable[Any]) -> list[Any]:
 
 def tell(path: str, outcomes: Iterable[tuple[Any, Any]]) -> Message[None]:
     """Tell one outcome or many."""
-    told = [reports.told(_id(id), reward) for id, reward in outcomes]
-    body = {"outcomes": [[each.id, each.reward] for each in told]}
+    told = [reports.told(_id(id), outcome) for id, outcome in outcomes]
+    body = {"outcomes": [[each.id, each.outcome] for each in told]}
     return Message("POST", f"{path}/tell", _nothing, body)
 
 
-def amend(path: str, id: Named, reward: Any) -> Message[None]:
+def amend(path: str, id: Named, outcome: Any) -> Message[None]:
     """Correct an outcome."""
-    sent = reports.amended(_id(id), reward)
-    return Message("POST", f"{path}/amend", _nothing, {"id": sent.id, "reward": sent.reward})
+    sent = reports.amended(_id(id), outcome)
+    return Message("POST", f"{path}/amend", _nothing, {"id": sent.id, "outcome": sent.outcome})
 
 
 def withdraw(path: str, id: Named, why: str) -> Message[None]:

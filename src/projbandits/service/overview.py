@@ -31,7 +31,7 @@ class Bin:
     outcomes: int = 0
     expired: int = 0
     estimates: float = 0.0
-    rewards: float = 0.0
+    observed: float = 0.0
 
     def add(self, other: Bin) -> None:
         """Take in the next span."""
@@ -39,7 +39,7 @@ class Bin:
         self.outcomes += other.outcomes
         self.expired += other.expired
         self.estimates += other.estimates
-        self.rewards += other.rewards
+        self.observed += other.observed
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Recent:
     """One of the last decisions, and what became of it."""
 
     decided: Decided
-    reward: float | None = None
+    outcome: float | None = None
     state: str = "pending"
 
 
@@ -126,7 +126,7 @@ class Overview:
                         b.outcomes,
                         b.expired,
                         b.estimates / b.decisions if b.decisions else None,
-                        b.rewards / b.outcomes if b.outcomes else None,
+                        b.observed / b.outcomes if b.outcomes else None,
                     ]
                     for b in self.bins
                 ],
@@ -143,7 +143,7 @@ class Overview:
             "estimate": made.estimate,
             "asked": made.time,
             "state": recent.state,
-            "reward": recent.reward,
+            "outcome": recent.outcome,
         }
 
     def _take(self, event: Event) -> None:
@@ -162,14 +162,14 @@ class Overview:
             self.outcomes += 1
             span = self._bin(event.time)
             span.outcomes += 1
-            span.rewards += event.reward
+            span.observed += event.outcome
             self.expired += event.why == EXPIRED
             span.expired += event.why == EXPIRED
-            self._became(event.id, event.why or "told", event.reward)
+            self._became(event.id, event.why or "told", event.outcome)
         elif isinstance(event, Amended):
             self.outcomes += self.withdrawn.pop(event.id, None) is not None
             self.revised += 1
-            self._became(event.id, "amended", event.reward)
+            self._became(event.id, "amended", event.outcome)
         elif isinstance(event, Withdrawn):
             # An outcome that had been told no longer counts.
             told = self.pending.pop(event.id, None) is None
@@ -180,10 +180,10 @@ class Overview:
             self._bin(event.time).expired += event.why == EXPIRED
             self._became(event.id, event.why, None)
 
-    def _became(self, id: str, state: str, reward: float | None) -> None:
+    def _became(self, id: str, state: str, outcome: float | None) -> None:
         recent = self.recent.get(id)
         if recent is not None:
-            recent.state, recent.reward = state, reward
+            recent.state, recent.outcome = state, outcome
 
     def _called(self, event: Decided) -> str:
         return f"arm {event.index}" if event.label is None else str(read_label(event.label))

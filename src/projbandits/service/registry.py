@@ -23,7 +23,7 @@ from projbandits.deciding import Decider
 from projbandits.deciding.reports import half_life, seconds
 from projbandits.deciding.stores import open_store
 from projbandits.decisions import offers
-from projbandits.decisions.limits import check_reward
+from projbandits.decisions.limits import check_outcome
 from projbandits.ledger.documents import Documents
 from projbandits.ledger.protocol import Conflict, Unknown
 from projbandits.service import item_files, raw, tokens
@@ -182,7 +182,7 @@ class Hub:
             raise TypeError(f"strategy must be one that decides online, got {strategy!r}")
         if wanted.expire is not None:
             seconds("expire: after", wanted.expire.after)
-            check_reward("expire: reward", real("expire: reward", wanted.expire.reward or 0.0))
+            check_outcome("expire: outcome", real("expire: outcome", wanted.expire.outcome or 0.0))
         half_life(wanted.half_life)
         new = name not in self.names()
         features, subspace = None, None
@@ -308,8 +308,8 @@ class Hub:
             try:
                 declared = self.declared(name)
                 if declared is not None and declared.expire is not None:
-                    when, reward = declared.expire.after, declared.expire.reward
-                    done[name] = len(self.decider(name).expire(when, reward))
+                    when, outcome = declared.expire.after, declared.expire.outcome
+                    done[name] = len(self.decider(name).expire(when, outcome))
             except (ValueError, LookupError) as error:  # of this one; the others go on
                 LOGGER.warning("what is overdue of %s is not settled: %s", name, error)
         return done

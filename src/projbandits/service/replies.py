@@ -67,10 +67,10 @@ def account(held: Held, explanation: Explanation) -> dict[str, Any]:
         "meta": made.meta,
         "context": made.context,
         "arm": plain(made.arm),
-        "reward": held.reward,
+        "outcome": held.outcome,
         "told": held.time,
-        "withdrawn": held.why if held.reward is None else None,
-        "assumed": held.why if held.reward is not None else None,
+        "withdrawn": held.why if held.outcome is None else None,
+        "assumed": held.why if held.outcome is not None else None,
         "explanation": {
             "reason": explanation.reason,
             "arms": [

@@ -34,7 +34,7 @@ class Expiry(Body):
     """When a decision without an outcome is settled, and how."""
 
     after: float | str = Field(description="seconds, or a text such as '24h'")
-    reward: float | None = Field(None, description="the outcome to assume; null: none")
+    outcome: float | None = Field(None, description="the outcome to assume; null: none")
 
 
 class Make(Body):
@@ -66,11 +66,11 @@ class Ask(Body):
     filter: Row | None = Field(
         None,
         description="which items of the catalogue: by column a value, a list of values, or "
-        '{"least": 1, "most": 2}; {} is all of them',
+        '{"min": 1, "max": 2}; {} is all of them',
     )
     context: Row | None = Field(None, description="columns that come with the call")
     count: int = Field(1, ge=1, description="how many distinct items to choose")
-    id: Text | None = Field(None, description="what to call the decision; made up if null")
+    request_id: Text | None = Field(None, description="what to call the decision; made up if null")
     meta: Any = Field(None, description="what to note with it")
 
 
@@ -78,16 +78,16 @@ class Outcome(Body):
     """What came of a decision."""
 
     id: Text = Field(description="of which decision")
-    reward: Reward = Field(description="the outcome that is right")
+    outcome: Reward = Field(description="the outcome that is right")
 
 
 class Tell(Body):
     """One outcome, or many: all or none."""
 
     id: Text | None = Field(None, description="of which decision")
-    reward: Reward = Field(None, description="its outcome, a number")
+    outcome: Reward = Field(None, description="its outcome, a number")
     outcomes: list[Pair] | None = Field(
-        None, description='or many at once, each {"id": "...", "reward": 1.0} or ["...", 1.0]'
+        None, description='or many at once, each {"id": "...", "outcome": 1.0} or ["...", 1.0]'
     )
 
 

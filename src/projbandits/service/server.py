@@ -147,7 +147,7 @@ class Server:
                 401,
                 "a token is needed, as in 'Authorization: Bearer pb_...': "
                 + ("this one is unknown, revoked or has ended" if text else "there is none")
-                + "; `projbandits token make` makes one",
+                + "; `projbandits token create` makes one",
             )
         everything = decider is None and scope == "observe" and scope in token.scopes
         if not everything and not token.allows(scope, decider):

@@ -61,7 +61,9 @@ class Store:
         try:
             problem, (_, *identities) = identity(spec.problem), spec.identities
         except UnknownIdentityError as error:
-            raise ValueError(f"store could not recognise this simulation later: {error}") from error
+            raise ValueError(
+                f"cache_dir could not recognise this simulation later: {error}"
+            ) from error
         self._common: Said = {
             "format": STORE_FORMAT,
             "code": CODE,
@@ -80,7 +82,7 @@ class Store:
         """Keep other runs out, or wait until they are done, then look at what is there."""
         self._check_manifest()
         with ExitStack() as until_done:
-            held = until_done.enter_context(locked(self.path, "store", self._wait))
+            held = until_done.enter_context(locked(self.path, "cache_dir", self._wait))
             self._begin()
             remove_leftovers(self.path, locked=held)
             self._until_done = until_done.pop_all()
@@ -101,7 +103,7 @@ class Store:
         if self._told:
             return
         self._told = True
-        self._tell(f"waiting for another run to finish with store {str(self.path)!r} ...", 8)
+        self._tell(f"waiting for another run to finish with cache_dir {str(self.path)!r} ...", 8)
 
     def _tell(self, text: str, stacklevel: int) -> None:
         if self._bar.visible:
@@ -124,13 +126,13 @@ class Store:
             return {"strategies": []}
         except ValueError as error:
             raise ValueError(
-                f"store has a manifest that cannot be read: {str(manifest)!r} {error}; use "
+                f"cache_dir has a manifest that cannot be read: {str(manifest)!r} {error}; use "
                 "another folder, or delete this one"
             ) from error
         difference = self._difference(found)
         if difference is not None:
             raise ValueError(
-                f"store {str(self.path)!r} holds another simulation: {difference}; nothing "
+                f"cache_dir {str(self.path)!r} holds another simulation: {difference}; nothing "
                 "was changed. Use another folder, or the same arguments to continue; only trials "
                 "and further strategies may differ"
             )
@@ -144,7 +146,7 @@ class Store:
         if (other := there.get("code", CODE)) != CODE:
             players = []
             self._tell(
-                f"store {str(self.path)!r} was last written by other code of projbandits "
+                f"cache_dir {str(self.path)!r} was last written by other code of projbandits "
                 f"({short(other)}, this is {CODE}): trials that other code played are not used, "
                 "but left there",
                 5,
@@ -153,14 +155,14 @@ class Store:
             not file.name.startswith(UNFINISHED) for file in self.path.iterdir()
         ):
             raise ValueError(
-                f"store must be an empty or a new folder, or one made by simulate; "
+                f"cache_dir must be an empty or a new folder, or one made by simulate; "
                 f"{str(self.path)!r} holds other files"
             )
         if new := [player for player in self._players if player not in players]:
             try:
                 write_json(manifest, {**self._common, "strategies": [*players, *new]})
             except OSError as error:
-                raise unwritable("store", self.path, error) from error
+                raise unwritable("cache_dir", self.path, error) from error
 
     def parts(self, trials: range) -> Iterator[tuple[range, dict[int, Records]]]:
         """Yield what is finished: trials, and the records of strategies by their positions.
@@ -198,7 +200,7 @@ class Store:
         try:
             write_table(self.path / name, pa.table(columns), about)
         except OSError as error:  # it may have been removed meanwhile
-            raise unwritable("store", self.path, error) from error
+            raise unwritable("cache_dir", self.path, error) from error
 
     def _read(self, file: Path, chunk: range) -> dict[int, Records]:
         try:
@@ -222,8 +224,8 @@ class Store:
             records = [Records(*one) for one in zip(*arrays, found, pulls, strict=True)]
         except UNREADABLE as error:
             raise ValueError(
-                f"store has a part that cannot be read: {str(file)!r} {error}; delete it and run "
-                "again"
+                f"cache_dir has a part that cannot be read: {str(file)!r} {error}; delete it and "
+                "run again"
             ) from error
         at = {player["strategy"]: i for i, player in enumerate(self._players)}
         labels = [player["strategy"] for player in about["strategies"]]

@@ -73,10 +73,10 @@ def why_not_here(world: World, strategy: LinearStrategy) -> str | None:
             "it lists a polytope's vertices, and these are too many, or their constraints "
             "contradict one another within round-off"
         )
-    if world.arms.longest**2 > LARGEST_SQUARE * strategy.ridge:
+    if world.arms.longest**2 > LARGEST_SQUARE * strategy.penalty:
         return (
             f"arms as long as {world.arms.longest:.3g} would cost it accuracy with a ridge of "
-            f"{strategy.ridge:g}: scale the features"
+            f"{strategy.penalty:g}: scale the features"
         )
     if strategy.arm_effects is not None and not isinstance(world.arms, FiniteArms):
         return "arm effects need finitely many arms"
@@ -157,7 +157,7 @@ def _without_effects(
         learn, aim = ((rows, widened(columns)) for rows, columns in (learn, aim))
     B = arrays.world.seen.basis if rule.inside else np.empty((d, 0))
     basis = arrays.basis(rule.basis)
-    view = finite_view(strategy.ridge, learn, aim, basis, rule.parameters, rule.plan, B)
+    view = finite_view(strategy.penalty, learn, aim, basis, rule.parameters, rule.plan, B)
     return view, np.empty((2, d)), np.empty_like(view.scores), rule.widths, same
 
 
@@ -168,12 +168,12 @@ def _with_effects(arrays: Arrays, strategy: LinearStrategy, rule: CompiledRule) 
     learn, aim = _features(arrays, strategy)
     d = arrays.arms.d
     tau, sigma = strategy.known_scales
-    prior = Effects.prior(learn[0], strategy.ridge, tau, sigma)
+    prior = Effects.prior(learn[0], strategy.penalty, tau, sigma)
     scales = prior.penalty, prior.ratio, prior.noise
     basis = arrays.basis(rule.basis)
     return (
         effect_view(*scales, learn, aim, basis, rule.parameters, rule.plan),
-        strategy.ridge,
+        strategy.penalty,
         -1.0 if tau is None else tau,
         0.0 if sigma is None else sigma,
         np.empty((3, d)),
@@ -204,7 +204,7 @@ def _convex(world: World, strategy: LinearStrategy, rule: CompiledRule) -> tuple
         region = region._replace(fixed=(0,) * FIXED)
     view = convex_view(
         aims_whole,
-        strategy.ridge,
+        strategy.penalty,
         arms.basis(rule.basis),
         arms.spanning_points,
         region,

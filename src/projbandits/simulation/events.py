@@ -104,7 +104,7 @@ def run(
         learn = whole if strategy.learns_on == "arm" else projected
         basis = np.array([a.basis_rows(strategy.basis) for a in arms])
         schedule = _schedule(strategy, basis.shape[1], int(steps[-1]), seed, batch, stop)
-        events(strategy.ridge, learn, aim_T, *schedule, basis, *rest)
+        events(strategy.penalty, learn, aim_T, *schedule, basis, *rest)
     else:
         from projbandits.simulation.kernels.optimistic_events import optimistic_events
         from projbandits.simulation.kernels.rivals import radius_of
@@ -113,7 +113,7 @@ def run(
         same = strategy.aims_at == "return"
         learn_T = aim_T if same else _transposed(whole)
         radius = radius_of(strategy.alpha, d, K)
-        optimistic_events(strategy.ridge, whole, learn_T, aim_T, same, radius, *rest)
+        optimistic_events(strategy.penalty, whole, learn_T, aim_T, same, radius, *rest)
     return out, trace
 
 

@@ -46,7 +46,7 @@ def run(spec: Spec, executor: Executor | None, store: Store | None, bar: Bar) ->
             + (
                 f"what is finished is kept in {str(store.path)!r}: run the same again to continue"
                 if store is not None
-                else "pass store= with a folder to be able to continue next time"
+                else "pass cache_dir= with a folder to be able to continue next time"
             )
         ) from None
     return pieces.records()

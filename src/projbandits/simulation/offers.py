@@ -72,7 +72,7 @@ def _begin(world: OfferedWorld, strategy: LinearStrategy, rule: CompiledRule) ->
         np.zeros((2, D)),
     )
     view = finite_view(
-        strategy.ridge,
+        strategy.penalty,
         whole if strategy.learns_on == "arm" else kept,
         whole if strategy.aims_at == "return" else kept,
         np.zeros(min(K, d), np.int64),

@@ -41,7 +41,7 @@ def simulate(
     executor: Executor | None = None,
     checkpoints: npt.ArrayLike | None = None,
     progress: bool | Bar = True,
-    store: str | os.PathLike[str] | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
 ) -> Result:
     """Run each strategy in the same worlds and return what it cost.
 
@@ -72,7 +72,7 @@ def simulate(
         spread evenly on both a linear and a logarithmic axis.
     progress : bool or Bar
         Show a progress bar if the output is a terminal, or report to one of your own.
-    store : path, optional
+    cache_dir : path, optional
         A folder to keep finished trials in. The same call again continues where it stopped,
         however it was stopped. With other trials or strategies it uses what is there and runs what
         is missing. A folder that holds another simulation is refused; other numbers or code of
@@ -107,7 +107,7 @@ def simulate(
         Progress(total, shown=progress)
         if isinstance(progress, bool)
         else nullcontext(progress) as bar,
-        nullcontext() if store is None else Store(store, spec, bar) as kept,
+        nullcontext() if cache_dir is None else Store(cache_dir, spec, bar) as kept,
     ):
         known = _known_identities(spec)
         records = executors.run(spec, executor, kept, bar)

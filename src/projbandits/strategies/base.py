@@ -24,7 +24,7 @@ from projbandits.strategies.documented import with_inherited_parameters
 from projbandits.strategies.effects import EffectBelief, Effects
 from projbandits.subspace import Subspace
 
-LAST = ("ridge", "arm_effects")
+LAST = ("penalty", "arm_effects")
 """Fields that every strategy has; a label shows them last."""
 
 
@@ -145,7 +145,7 @@ class LinearStrategy(ABC):
 
     Parameters
     ----------
-    ridge : float
+    penalty : float
         lambda, the weight of the L2 penalty.
     arm_effects : float, "auto" or None
         tau, the standard deviation of an arm's own effect beyond its features, which then counts as
@@ -168,7 +168,7 @@ class LinearStrategy(ABC):
     0
     """
 
-    ridge: float = 1.0
+    penalty: float = 1.0
     arm_effects: float | str | None = None
 
     learns_on: ClassVar[Literal["arm", "projection"]]
@@ -180,7 +180,7 @@ class LinearStrategy(ABC):
         cls.__doc__ = with_inherited_parameters(cls)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ridge", positive("ridge", self.ridge))
+        object.__setattr__(self, "penalty", positive("penalty", self.penalty))
         if isinstance(self.arm_effects, str):
             if self.arm_effects != "auto":
                 raise ValueError(
@@ -198,13 +198,13 @@ class LinearStrategy(ABC):
         if self.same_arms and not isinstance(arms, FiniteArms):
             raise ValueError(f"{type(self).__name__} needs finitely many arms, got {arms!r}")
         plan = self.plan(arms, subspace)
-        state = State(1, Ridge.prior(arms.d, self.ridge), subspace.matrix, plan=plan)
+        state = State(1, Ridge.prior(arms.d, self.penalty), subspace.matrix, plan=plan)
         if self.arm_effects is None:
             return state
         if not isinstance(arms, FiniteArms):
             raise ValueError(f"arm_effects needs finitely many arms, got {arms!r}: leave it out")
         learnt = self.learnt(state, arms.vectors)
-        return state._replace(effects=Effects.prior(learnt, self.ridge, *self.known_scales))
+        return state._replace(effects=Effects.prior(learnt, self.penalty, *self.known_scales))
 
     def plan(self, arms: DecisionSet, subspace: Subspace) -> Any:
         """Return what the strategy prepares once per trial, such as a design or a table."""

@@ -14,7 +14,7 @@ def with_inherited_parameters(kind: type) -> str | None:
     Examples
     --------
     >>> import projbandits as pb
-    >>> "ridge : float" in pb.GENTRY.__doc__
+    >>> "penalty : float" in pb.GENTRY.__doc__
     True
     """
     if kind.__doc__ is None:

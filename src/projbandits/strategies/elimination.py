@@ -172,7 +172,7 @@ class ProjectedElimination(Believing):
         F: Array = np.einsum("ij,jk->ik", X, subspace.matrix)
         everyone = np.ones(len(X))
         design = designed(X, F - F[0], everyone, _penalty(X), 0.0, FIRST_PULLS * arms.rank)
-        gram, told = self.ridge * np.eye(arms.d), np.zeros(arms.d)
+        gram, told = self.penalty * np.eye(arms.d), np.zeros(arms.d)
         ends = 1 + int(design.pulls.sum())
         unknown = np.full(len(X), math.inf)
         return Phase(X, F, 1, ends, design, gram, told, everyone > 0, unknown, 0)
@@ -238,7 +238,7 @@ class ProjectedElimination(Believing):
         if not isinstance(arms, FiniteArms):
             return None
         first = float(FIRST_PULLS * arms.rank)
-        parameters = [self.noise or 0.0, self.ridge, self.horizon, first, _penalty(arms.vectors)]
+        parameters = [self.noise or 0.0, self.penalty, self.horizon, first, _penalty(arms.vectors)]
         d = arms.d
         room = np.zeros((ROWS + 2 * d, max(arms.size, d, SCALARS)))
         return CompiledRule("elimination.elimination", np.array(parameters), room)

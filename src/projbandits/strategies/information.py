@@ -80,13 +80,13 @@ class Believing(LinearStrategy):
     ----------
     noise : float, optional
         sigma, the standard deviation of the noise; by default estimated, on the high side.
-    ridge : float
+    penalty : float
         lambda, the weight of the L2 penalty. The belief begins with theta ~ N(0, sigma^2 / lambda):
         if the noise is small beside theta, a large lambda is overconfident.
     """
 
     noise: float | None = None
-    ridge: float = 0.1
+    penalty: float = 0.1
 
     learns_on = "arm"
     aims_at = "projection"
@@ -122,7 +122,7 @@ class Believing(LinearStrategy):
         self, kernel: str, arms: DecisionSet, more: float = 0.0, *, padded: bool = False
     ) -> CompiledRule:
         """Return the rule of a kernel whose parameters are sigma or 0, lambda, and one more."""
-        parameters = np.array([self.noise or 0.0, self.ridge, more])
+        parameters = np.array([self.noise or 0.0, self.penalty, more])
         plan = np.empty((0, 0)) if isinstance(arms, FiniteArms) else normal_table(arms.d)
         return CompiledRule(kernel, parameters, plan, widths=True, inside=True, padded=padded)
 

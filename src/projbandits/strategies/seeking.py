@@ -114,7 +114,7 @@ class SeekingGENTRY(EpsilonGreedy):
         d = len(sought.aim)
         held = GroupSums.of(sought.sums)
         # As if every group had seen a return of 0 along each axis: it holds mu while data are few.
-        held = held._replace(xx=held.xx + self.ridge / self.groups * np.eye(d))
+        held = held._replace(xx=held.xx + self.penalty / self.groups * np.eye(d))
         start = None if sought.model is None else loosened(sought.model)
         model = fitted(held, np.eye(d), start, SEEKING_ROUNDS)
         rest, _ = leading(model, self.leave_out)

@@ -132,8 +132,8 @@ function chosen(place, data) {
   place.replaceChildren(wide, make("p", note, {class: "note"}));
 }
 
-function became(state, reward) {
-  if (reward != null) return state === "told" ? short(reward) : `${short(reward)} (${state})`;
+function became(state, outcome) {
+  if (outcome != null) return state === "told" ? short(outcome) : `${short(outcome)} (${state})`;
   return ["pending", "expired", "withdrawn"].includes(state) ? state : `withdrawn: ${state}`;
 }
 
@@ -161,7 +161,7 @@ function recent(table, name, decisions) {
         make("td", short(each.estimate)), make("td", when(each.asked, true)), make("td", each.id));
       body.prepend(line);
     }
-    line.cells[1].textContent = became(each.state, each.reward);
+    line.cells[1].textContent = became(each.state, each.outcome);
   });
 }
 
@@ -221,7 +221,7 @@ async function explain(name, id) {
   const said = await ask(path), found = said.explanation;
   $("why-title").textContent = found ? `Why ${said.label ?? `arm ${said.index}`}?` : `Decision ${id}`;
   $("why-reason").textContent = found?.reason ?? said.detail;
-  const outcome = said.reward != null ? became(said.assumed ?? "told", said.reward)
+  const outcome = said.outcome != null ? became(said.assumed ?? "told", said.outcome)
     : became(said.withdrawn ?? "pending");
   const facts = found ? [["decision", id], ["asked", when(said.asked, true)], ["outcome", outcome],
     ["context", said.context], ["meta", said.meta]].filter(([, value]) => value != null) : [];
