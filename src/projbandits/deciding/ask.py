@@ -295,7 +295,8 @@ class Asking(Accounted):
                 raise ValueError(
                     "labels must say who the arms are, since the strategy has arm_effects: the "
                     f"index of arms is fresh (0 to {len(own) - 1}), and row {row} has other "
-                    "features than in the call before; keep the catalogue's index, or pass labels=..."
+                    "features than in the call before; keep the catalogue's index, or pass "
+                    "labels=..."
                 )
         self._by_number = own.copy()
 
