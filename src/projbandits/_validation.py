@@ -195,6 +195,25 @@ def short(value: Any, room: int = 60) -> str:
     return text if len(text) <= room else text[: room - 3] + "..."
 
 
+def check_distinct_labels(name: str, labels: Iterable[Any]) -> None:
+    """Raise if two entries are called the same.
+
+    Examples
+    --------
+    >>> from projbandits._validation import check_distinct_labels
+    >>> check_distinct_labels("items", ["a", "b", "a"])
+    Traceback (most recent call last):
+    ValueError: items must have distinct labels, got 'a' in rows 0 and 2: leave one out
+    """
+    seen = dict[Any, int]()
+    for row, label in enumerate(labels):
+        if seen.setdefault(label, row) != row:
+            raise ValueError(
+                f"{name} must have distinct labels, got {short(label)} in rows {seen[label]} and "
+                f"{row}: leave one out"
+            )
+
+
 def outside() -> int:
     """Return the stack level at which a warning speaks to whoever called the library.
 

@@ -76,6 +76,23 @@ def test_a_page_holds_what_it_needs(tmp_path: Path) -> None:
     assert not re.search(r"(src|href)\s*=\s*['\"](https?:|//|file:)", text)
 
 
+@pytest.mark.parametrize(
+    ("strategy", "seed", "outcome", "kind"),
+    [
+        (pb.ProjectedTS(), 0, "Cleared", "yes"),
+        (pb.EIIDS(), 1, "Cleared for scores, exploration affected", "open"),
+        (pb.ProjectedUE(), 0, "Not cleared", "no"),
+        (pb.CURSE(), 0, "Not cleared", "no"),
+    ],
+)
+def test_only_what_is_cleared_is_green(strategy: Any, seed: int, outcome: str, kind: str) -> None:
+    page = fooled.honest(strategy, seed).audit().to_html()
+    found = re.search(r'verdict.><span class="mark (\w+)">([^<]*)<', page)
+    assert found is not None
+    assert found[1] == kind
+    assert found[2].startswith(outcome)
+
+
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
 @pytest.mark.parametrize(
     ("width", "height", "exploring"), [(1280, 900, False), (390, 844, False), (390, 844, True)]

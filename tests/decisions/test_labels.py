@@ -142,6 +142,21 @@ def test_an_index_with_duplicates_is_refused_as_ids_are() -> None:
     decider.learn(twice, [1.0, 2.0, 3.0])  # history may tell of an item many times
 
 
+def test_catalogues_and_attributes_with_duplicates_are_refused_by_row_too() -> None:
+    twice = pd.DataFrame(np.eye(3), columns=["x", "y", "z"], index=["a", "b", "a"])
+    log = pd.DataFrame({"item": ["a", "b"], "p": 0.5, "r": [1.0, 0.0]})
+    how = {"action": "item", "propensity": "p", "reward": "r"}
+    said = "must have distinct labels, got 'a' in rows 0 and 2: leave one out"
+    for arms in (twice, twice.reset_index(names="item")):
+        with pytest.raises(ValueError, match=f"arms {said}"):
+            pb.Log.from_table(log, arms, **how)
+    decider = pb.Decider(subspace=U3, seed=0, log=True)
+    for _ in range(5):
+        decider.tell(decider.ask(np.eye(3), labels=["a", "b", "c"]), 1.0)
+    with pytest.raises(ValueError, match=f"attributes {said}"):
+        decider.audit(attributes=twice[["x"]])
+
+
 @pytest.mark.parametrize("gap", [None, np.nan, pd.NA])
 def test_an_index_of_names_that_lacks_one_is_refused(gap: Any) -> None:
     decider = pb.Decider(subspace=U3, seed=0)

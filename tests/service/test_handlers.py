@@ -98,6 +98,26 @@ def test_ask_and_tell_do_what_a_decider_of_the_same_seed_does(films: Service) ->
     assert [each["protected"] for each in believed["coefficients"]] == [False, False, True]
 
 
+def test_decisions_whose_outcome_is_open_count_and_unknown_errors_are_null(fresh: Service) -> None:
+    fresh.ok("PUT", json={**MAKE, "strategy": "EIIDS()"})
+    fresh.ok("PUT", "/items", json=FILMS)
+    table = pd.DataFrame(FILMS)[MAKE["columns"]]
+    twin = pb.Decider(subspace=pb.Subspace.without("age", columns=table.columns), seed=0)
+    shown = set[str]()
+    for i in range(20):
+        answer, decision = fresh.ask(items=["a", "b", "c"], id=f"r{i}"), twin.ask(table)
+        shown.add(answer["label"])
+        assert (answer["index"], answer["propensity"]) == (decision.index, decision.propensity)
+        assert answer["standard_error"] is None
+        if i == 9:
+            for id, each in zip((f"r{j}" for j in range(5)), twin.pending[:5], strict=True):
+                fresh.tell(id, 0.0)
+                twin.tell(each, 0.0)
+    assert shown == {"a", "b", "c"}
+    errors = [each["standard_error"] for each in fresh.ok("GET", "/belief")["coefficients"]]
+    assert errors == [None] * 3
+
+
 def test_the_same_id_has_the_same_answer(films: Service) -> None:
     body = {"items": ["a", "b", "c"], "id": "request-17", "meta": {"page": "home"}}
     assert films.ok("POST", "/ask", json=body) == films.ok("POST", "/ask", json=body)

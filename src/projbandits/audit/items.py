@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._tables import table_array
-from projbandits._validation import Array, did_you_mean, short
+from projbandits._validation import Array, check_distinct_labels, did_you_mean, short
 from projbandits.audit.protected import groups
 from projbandits.decisions.contexts import item_columns, item_places, item_vectors
 from projbandits.features.encodings import OTHER, Categorical, Numeric
@@ -218,9 +218,7 @@ def _by_labels(table: pd.DataFrame, labels: Sequence[str | None]) -> NDArray[np.
     import pandas as pd
 
     index = table.index.astype(str)
-    twice = index[index.duplicated()]
-    if len(twice):
-        raise ValueError(f"attributes must have distinct labels, got {twice[0]!r} more than once")
+    check_distinct_labels("attributes", index)
     wanted = ["" if label is None else label for label in labels]
     places: NDArray[np.int64] = index.get_indexer(pd.Index(wanted)).astype(np.int64)
     places[[label is None for label in labels]] = -1

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from projbandits._cached import cached_property
 from projbandits._columns import Columns
 from projbandits._tables import as_number
-from projbandits._validation import Array, did_you_mean, real_array, short
+from projbandits._validation import Array, check_distinct_labels, did_you_mean, real_array, short
 from projbandits.arms import FiniteArms
 
 Ints = NDArray[np.int64]
@@ -116,13 +116,7 @@ class Catalogue:
                 f"arms must be finite, got {vectors[row, column]} in row {row}, column "
                 f"{names[column]!r}: drop or fill such entries"
             )
-        seen = dict[Any, int]()
-        for row, label in enumerate(labels.tolist()):
-            if seen.setdefault(label, row) != row:
-                raise ValueError(
-                    f"arms must have distinct labels, got {label!r} in the rows {seen[label]} and "
-                    f"{row} of {action!r}"
-                )
+        check_distinct_labels("arms", labels.tolist())
         return cls(labels, vectors, tuple(names))
 
     @cached_property

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._validation import Array, did_you_mean, short
-from projbandits.service.item_files import LABEL, distinct
+from projbandits._validation import Array, check_distinct_labels, did_you_mean, short
+from projbandits.service.item_files import LABEL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +85,7 @@ class Items:
     def named(self, labels: Sequence[str]) -> Chosen:
         """Return items by their labels, in that order."""
         if len(set(labels)) < len(labels):
-            distinct(list(labels))
+            check_distinct_labels("items", labels)
         if not self.knows(labels):
             row, label = next((i, each) for i, each in enumerate(labels) if each not in self._at)
             hint = did_you_mean(label, self.labels) if len(self) <= HINTED else ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from projbandits._validation import short
+from projbandits._validation import check_distinct_labels, short
 from projbandits.deciding import Decider, Decision, reports
 from projbandits.ledger.protocol import Unknown
 from projbandits.service import item_files as items
@@ -249,7 +249,7 @@ def _rows(call: Call, rows: list[dict[str, Any]]) -> tuple[Any, list[str | int] 
     if items.LABEL in (taken or ()):
         return rows, None
     labels = [items.label_of(row.pop(items.LABEL, None), f"row {i}") for i, row in enumerate(rows)]
-    items.distinct(labels)
+    check_distinct_labels("items", labels)
     return rows, labels
 
 

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from projbandits._tables import read_csv
-from projbandits._validation import short
+from projbandits._validation import check_distinct_labels, short
 from projbandits.decisions.footer import declared
 from projbandits.service.errors import Refused
 
@@ -90,16 +90,6 @@ def label_of(value: Any, where: str) -> str | int:
             f"{where}"
         )
     return value  # type: ignore[no-any-return]
-
-
-def distinct(labels: list[Any]) -> None:
-    """Raise if two items are called the same."""
-    seen = dict[Any, int]()
-    for i, label in enumerate(labels):
-        if seen.setdefault(label, i) != i:
-            raise ValueError(
-                f"items must have distinct labels, got {short(label)} in rows {seen[label]} and {i}"
-            )
 
 
 def _json(body: bytes, label: str, most: int) -> pd.DataFrame:
@@ -211,7 +201,7 @@ def _labelled(table: pd.DataFrame, label: str) -> pd.DataFrame:
         str(label_of(value, f"row {i}, column {label!r}"))
         for i, value in enumerate(table[label].tolist())
     ]
-    distinct(labels)
+    check_distinct_labels("items", labels)
     table = table.drop(columns=label)
     table.index = pd.Index(labels, name=LABEL, dtype=object)
     return table

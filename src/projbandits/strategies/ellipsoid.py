@@ -66,6 +66,9 @@ class UE(Ellipsoidal):
         X_t   = argmax_x <x, theta-hat_{t-1}> + rho_t sqrt(x^T V_{t-1}^-1 x)
         rho_t = alpha sqrt(log t min(d log t, |D|)),  on infinite sets without |D|
 
+    On a convex set a search looks for that maximum and may end below it: docs/numerics.md has the
+    measured loss, and `Result.engines` says "search".
+
     Examples
     --------
     >>> import projbandits as pb
@@ -85,6 +88,9 @@ class ProjectedUE(Ellipsoidal):
 
         X_t   = argmax_x <P_U x, P_U theta-hat_{t-1}> + rho_t sqrt(x^T V_{t-1}^-1 x)
         rho_t = alpha sqrt(log t min(d log t, |D|)),  on infinite sets without |D|
+
+    On a convex set a search looks for that maximum and may end below it: docs/numerics.md has the
+    measured loss, and `Result.engines` says "search".
 
     Examples
     --------
