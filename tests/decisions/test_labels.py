@@ -145,7 +145,7 @@ def test_an_index_with_duplicates_is_refused_as_ids_are() -> None:
 def test_catalogues_and_attributes_with_duplicates_are_refused_by_row_too() -> None:
     twice = pd.DataFrame(np.eye(3), columns=["x", "y", "z"], index=["a", "b", "a"])
     log = pd.DataFrame({"item": ["a", "b"], "p": 0.5, "r": [1.0, 0.0]})
-    how = {"action": "item", "propensity": "p", "reward": "r"}
+    how = {"action": "item", "propensity": "p", "outcome": "r"}
     said = "must have distinct labels, got 'a' in rows 0 and 2: leave one out"
     for arms in (twice, twice.reset_index(names="item")):
         with pytest.raises(ValueError, match=f"arms {said}"):

@@ -15,7 +15,7 @@ from tests.service.conftest import FILMS, MAKE, started
 
 PATH = "/v1/deciders/films"
 FIELDS = {
-    "ask": ["items", "filter", "count", "id", "meta", "context"],
+    "ask": ["items", "filter", "count", "request_id", "meta", "context"],
     "tell": ["id", "outcome", "outcomes"],
     "amend": ["id", "outcome"],
     "withdraw": ["id", "why"],
@@ -28,14 +28,27 @@ LEAVES: list[Any] = [
     "GENTRY()", "EIIDS(alpha=1)", "drama", "age", "label", {}, [],
 ]  # fmt: skip
 VALID: dict[str, dict[str, Any]] = {
-    "ask": {"items": ["a", "b"], "count": 1, "id": "id", "meta": {"x": 1}},
+    "ask": {"items": ["a", "b"], "count": 1, "request_id": "id", "meta": {"x": 1}},
     "tell": {"id": "id", "outcome": 1.0},
     "amend": {"id": "id", "outcome": 1.0},
     "withdraw": {"id": "id", "why": "a"},
     "items": {"items": FILMS},
     "": MAKE,
 }
-KEYS = ["id", "outcome", "label", "drama", "length", "age", "genre", "min", "max", "after", "x"]
+KEYS = [
+    "id",
+    "request_id",
+    "outcome",
+    "label",
+    "drama",
+    "length",
+    "age",
+    "genre",
+    "min",
+    "max",
+    "after",
+    "x",
+]
 
 
 def value(rng: random.Random, depth: int = 0) -> Any:

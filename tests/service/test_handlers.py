@@ -81,7 +81,7 @@ def test_ask_and_tell_do_what_a_decider_of_the_same_seed_does(films: Service) ->
     U = pb.Subspace.without("age", columns=table.columns)
     twin = pb.Decider(pb.GENTRY(), subspace=U, seed=0)
     for i in range(20):
-        answer = films.ok("POST", "/ask", json={"items": ["a", "b", "c"], "id": f"r{i}"})
+        answer = films.ok("POST", "/ask", json={"items": ["a", "b", "c"], "request_id": f"r{i}"})
         decision = twin.ask(table)
         assert answer["id"] == f"r{i}"
         assert answer["index"] == decision.index
@@ -105,7 +105,7 @@ def test_decisions_whose_outcome_is_open_count_and_unknown_errors_are_null(fresh
     twin = pb.Decider(subspace=pb.Subspace.without("age", columns=table.columns), seed=0)
     shown = set[str]()
     for i in range(20):
-        answer, decision = fresh.ask(items=["a", "b", "c"], id=f"r{i}"), twin.ask(table)
+        answer, decision = fresh.ask(items=["a", "b", "c"], request_id=f"r{i}"), twin.ask(table)
         shown.add(answer["label"])
         assert (answer["index"], answer["propensity"]) == (decision.index, decision.propensity)
         assert answer["standard_error"] is None
@@ -119,13 +119,13 @@ def test_decisions_whose_outcome_is_open_count_and_unknown_errors_are_null(fresh
 
 
 def test_the_same_id_has_the_same_answer(films: Service) -> None:
-    body = {"items": ["a", "b", "c"], "id": "request-17", "meta": {"page": "home"}}
+    body = {"items": ["a", "b", "c"], "request_id": "request-17", "meta": {"page": "home"}}
     assert films.ok("POST", "/ask", json=body) == films.ok("POST", "/ask", json=body)
     assert films.ok("GET")["decisions"] == 1
 
 
 def test_several_items_are_chosen_one_after_another(films: Service) -> None:
-    body = {"filter": {}, "count": 3, "id": "page"}
+    body = {"filter": {}, "count": 3, "request_id": "page"}
     made = films.ok("POST", "/ask", json=body)["decisions"]
     assert [each["id"] for each in made] == ["page/0", "page/1", "page/2"]
     assert {each["label"] for each in made} == {"a", "b", "c"}
@@ -211,8 +211,8 @@ ROW = {"drama": 1, "length": 1, "age": 1}
         ({"items": [{"label": "w", "drama": 1, "length": 1, "age": 1}, {}]}, 422, "in row 1"),
         ({"items": ["a"], "count": 2}, 422, "count must be at most the number of arms on offer"),
         ({"items": ["a"], "count": 0}, 422, "count"),
-        ({"items": ["a"], "id": ""}, 422, "id"),
-        ({"items": ["a"], "id": "x" * 201}, 422, "id"),
+        ({"items": ["a"], "request_id": ""}, 422, "request_id"),
+        ({"items": ["a"], "request_id": "x" * 201}, 422, "request_id"),
         ({"items": ["a"], "meta": "x" * 20_000}, 413, "meta must have at most"),
         ({"items": "a"}, 422, "items"),
         ({"itmes": ["a"]}, 422, "itmes"),
@@ -254,7 +254,7 @@ def test_outcomes_are_told_all_or_none(films: Service) -> None:
     ],
 )
 def test_an_outcome_that_is_none_says_which(films: Service, body: Any, said: str) -> None:
-    films.ok("POST", "/ask", json={"filter": {}, "id": "q"})
+    films.ok("POST", "/ask", json={"filter": {}, "request_id": "q"})
     assert said in films.problem(422, "POST", "/tell", json=body)
 
 
@@ -279,7 +279,7 @@ NASTY = [
 def test_texts_of_users_come_back_as_they_were(films: Service, text: str) -> None:
     rows = [{**FILMS[0], "label": text}, FILMS[1]]
     films.ok("PUT", "/items", json={"items": rows})
-    body = {"items": [text], "id": text, "meta": {text: text}}
+    body = {"items": [text], "request_id": text, "meta": {text: text}}
     assert films.ok("POST", "/ask", json=body)["label"] == text
     films.ok("POST", "/tell", json={"id": text, "outcome": 1.0})
     assert films.hub.decider(films.name)._ledger.held(text) is not None
@@ -555,7 +555,7 @@ def test_features_that_cannot_be_made_are_refused(
 
 def test_a_decision_is_explained(films: Service) -> None:
     meta = {"x": 1, "zero": "\0", "\0": None}
-    films.ok("POST", "/ask", json={"filter": {}, "id": "q", "meta": meta})
+    films.ok("POST", "/ask", json={"filter": {}, "request_id": "q", "meta": meta})
     found = films.ok("GET", "/decisions/q")
     assert found["meta"] == meta
     assert "probability" in found["explanation"]["reason"]
@@ -566,7 +566,7 @@ def test_a_decision_is_explained(films: Service) -> None:
 def test_the_audit_says_what_the_deciders_own_does(films: Service) -> None:
     assert "no decision among finitely many arms" in films.problem(422, "GET", "/audit")
     for i in range(10):
-        films.ok("POST", "/ask", json={"filter": {}, "id": f"q{i}"})
+        films.ok("POST", "/ask", json={"filter": {}, "request_id": f"q{i}"})
         films.ok("POST", "/tell", json={"id": f"q{i}", "outcome": i / 10})
     found, own = films.ok("GET", "/audit"), films.hub.decider(films.name).audit()
     assert found["influence"] == own.influence
@@ -593,7 +593,7 @@ def test_overdue_decisions_are_settled_as_declared(fresh: Service) -> None:
     expire = {"after": 1e-6, "outcome": 0.0}
     fresh.ok("PUT", json={**MAKE, "expire": expire})
     fresh.ok("PUT", "/items", json=FILMS)
-    fresh.ok("POST", "/ask", json={"filter": {}, "id": "q"})
+    fresh.ok("POST", "/ask", json={"filter": {}, "request_id": "q"})
     assert fresh.hub.expire()[fresh.name] == 1
     found = fresh.ok("GET", "/decisions/q")
     assert (found["outcome"], found["assumed"]) == (0.0, "expired")

@@ -200,7 +200,9 @@ def test_asks_and_tells_that_take_too_long_are_answered_and_may_still_be_done(
 ) -> None:
     with locked(small.url), ThreadPoolExecutor(2) as pool:
         asked = [
-            pool.submit(small.client.post, f"{small.path}/ask", json={"items": ["a"], "id": id})
+            pool.submit(
+                small.client.post, f"{small.path}/ask", json={"items": ["a"], "request_id": id}
+            )
             for id in ("x", "y")
         ]
         assert {future.result().status_code for future in asked} == {503}
@@ -217,8 +219,8 @@ def test_an_error_of_one_request_is_not_that_of_the_others_it_is_worked_on_with(
 ) -> None:
     films.ask(request_id="first")
     bodies: list[tuple[str, dict[str, Any], int]] = [
-        ("ask", {"filter": {}, "id": "good"}, 200),
-        ("ask", {"filter": {}, "id": "first"}, 200),  # again
+        ("ask", {"filter": {}, "request_id": "good"}, 200),
+        ("ask", {"filter": {}, "request_id": "first"}, 200),  # again
         ("ask", {"filter": {"genre": "none"}}, 422),
         ("ask", {"items": ["a", "nobody"]}, 404),
         ("tell", {"id": "first", "outcome": 1.0}, 200),
@@ -312,7 +314,7 @@ def test_the_description_names_every_route_and_its_page_loads_nothing(films: Ser
     assert said["openapi"].startswith("3.")
     assert "/v1/deciders/{name}/ask" in said["paths"]
     schema = said["components"]["schemas"]["Ask"]["properties"]
-    assert {"items", "count", "id", "meta"} <= set(schema)
+    assert {"items", "count", "request_id", "meta"} <= set(schema)
     queries = said["paths"]["/v1/deciders/{name}/audit"]["get"]["parameters"]
     assert [each["name"] for each in queries if each["in"] == "query"] == ["by"]
     page = films.client.get("/docs").text
