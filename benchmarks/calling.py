@@ -35,7 +35,7 @@ class Caller:
             what, body = "ask", f'{{"filter":{{"group":{self._random.randrange(GROUPS)}}}}}'
         else:
             reward = self._random.gauss(0, 1)
-            what, body = "tell", f'{{"id":"{self._made}","reward":{reward}}}'
+            what, body = "tell", f'{{"id":"{self._made}","outcome":{reward}}}'
         head = f"POST {PATH}/{what} {self._head}{len(body)}\r\n\r\n"
         self.busy, self._sent = True, time.perf_counter()
         self.socket.sendall((head + body).encode())

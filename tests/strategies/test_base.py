@@ -104,7 +104,7 @@ def test_bad_parameters_are_named() -> None:
         pb.GENTRY(alpha=True)
     with pytest.raises(TypeError, match="alpha must be a number, got 'much'"):
         pb.GENTRY(alpha="much")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"ridge must be positive, got 0\.0"):
+    with pytest.raises(ValueError, match=r"penalty must be positive, got 0\.0"):
         pb.ProjectedUE(penalty=0.0)
     with pytest.raises(ValueError, match="basis must be one of 'pivoted-qr', 'first'"):
         pb.REGRET(basis="last")

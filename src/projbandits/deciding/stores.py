@@ -23,7 +23,7 @@ def open_store(url: Any, make: bool = True) -> SqlStore:
             "store must be a URL such as 'sqlite:///films.db' or 'postgresql://host/database', got "
             f"{short(url)}"
         )
-    found: SqlStore = database_part("sql").open_store(url, make)
+    found: SqlStore = database_part("store").open_store(url, make)
     return found
 
 
