@@ -1,0 +1,1 @@
+"""Prototypes that decided how a part was built; docs/architecture.md has their figures."""
