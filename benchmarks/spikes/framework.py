@@ -15,9 +15,12 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import psutil
@@ -41,9 +44,11 @@ class Nothing:
     """A decider that decides at once."""
 
     async def ask(self, name: str, body: Any) -> dict[str, Any]:
+        """Decide."""
         return {"id": "0" * 32, "label": "item7", "index": 7, "propensity": 0.5, "estimate": 0.25}
 
     async def tell(self, name: str, pairs: list[tuple[str, float]]) -> int:
+        """Count outcomes."""
         return len(pairs)
 
 
@@ -52,6 +57,8 @@ DECIDER = Nothing()
 
 # begin fastapi
 class Body(BaseModel):
+    """A JSON object without fields that nobody knows."""
+
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
@@ -101,6 +108,7 @@ bearer = HTTPBearer()
 
 
 async def allowed(sent: Annotated[HTTPAuthorizationCredentials, Depends(bearer)]) -> str:
+    """Let in whoever has the token."""
     if sent.credentials != TOKEN:
         raise HTTPException(401, "this token is unknown")
     return sent.credentials
@@ -108,11 +116,12 @@ async def allowed(sent: Annotated[HTTPAuthorizationCredentials, Depends(bearer)]
 
 Token = Annotated[str, Depends(allowed)]
 problems: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}}
-fastapi_app = FastAPI(title="projbandits", responses=problems)
+fastapi_app = FastAPI(title="projbandits", responses=problems, strict_content_type=False)
 
 
 @fastapi_app.exception_handler(RequestValidationError)
 async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+    """Answer what does not fit the schema."""
     said = "; ".join(f"{'/'.join(map(str, e['loc'][1:]))}: {e['msg']}" for e in error.errors())
     problem = {"title": "Unprocessable", "status": 422, "detail": said}
     return JSONResponse(problem, 422, media_type="application/problem+json")
@@ -120,6 +129,7 @@ async def invalid(request: Request, error: RequestValidationError) -> JSONRespon
 
 @fastapi_app.exception_handler(HTTPException)
 async def refused(request: Request, error: HTTPException) -> JSONResponse:
+    """Answer what is refused."""
     problem = {"title": "Refused", "status": error.status_code, "detail": error.detail}
     return JSONResponse(problem, error.status_code, media_type="application/problem+json")
 
@@ -190,25 +200,29 @@ class SProblem(msgspec.Struct):
 
 
 class Refused(Exception):  # noqa: N818
+    """A request that is not answered."""
+
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
         self.status = status
 
 
 async def starlette_problem(request: StarletteRequest, error: Any) -> Response:
+    """Answer what is refused, or does not fit the schema."""
     status = error.status if isinstance(error, Refused) else 422
     content = msgspec.json.encode(SProblem("Refused", status, str(error)))
     return Response(content, status, media_type="application/problem+json")
 
 
+Work = TypeVar("Work", bound=Callable[..., Any])
 routes: list[Route] = []
 operations: list[tuple[str, Any, Any, Any]] = []
 
 
-def post(path: str) -> Any:
+def post(path: str) -> Callable[[Work], Work]:
     """Serve a function whose annotations say what is sent and returned."""
 
-    def add(work: Any) -> Any:
+    def add(work: Work) -> Work:
         hints = inspect.get_annotations(work, eval_str=True)
         sent, reply = hints["body"], hints["return"]
         decode, encode = msgspec.json.Decoder(sent).decode, msgspec.json.Encoder().encode
@@ -282,6 +296,7 @@ def openapi() -> dict[str, Any]:
 
 
 async def described(request: StarletteRequest) -> Response:
+    """Return the description."""
     return Response(msgspec.json.encode(openapi()), media_type="application/json")
 
 
@@ -293,18 +308,21 @@ starlette_app = Starlette(
 # end starlette
 
 
-
 light_app = FastAPI(title="projbandits", openapi_url=None)
 
 
 @light_app.post("/v1/deciders/{name}/ask")
 async def light_ask(name: str, request: Request, token: Token) -> Response:
+    """Decide."""
     body = _DECODE_ASK(await request.body())
-    return Response(_ENCODE(SDecision(**await DECIDER.ask(name, body))), media_type="application/json")
+    return Response(
+        _ENCODE(SDecision(**await DECIDER.ask(name, body))), media_type="application/json"
+    )
 
 
 @light_app.post("/v1/deciders/{name}/tell")
 async def light_tell(name: str, request: Request, token: Token) -> Response:
+    """Report an outcome."""
     body = _DECODE_TELL(await request.body())
     told = await DECIDER.tell(name, [(body.id, body.reward)])
     return Response(_ENCODE(SCounted(told)), media_type="application/json")
@@ -323,6 +341,7 @@ def lines(name: str) -> int:
 
 
 def port() -> int:
+    """Return a port that is free."""
     with socket.create_server(("127.0.0.1", 0)) as made:
         return int(made.getsockname()[1])
 
@@ -334,7 +353,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--connections", type=int, nargs="*", default=[16, 64])
+    parser.add_argument("--whole", action="store_true", help="instead: this tree's service")
     options = parser.parse_args()
+    if options.whole:
+        whole(options.connections, options.seconds)
+        return
     if options.serve:
         name, where = options.serve
         uvicorn.run(
@@ -365,8 +388,8 @@ def main() -> None:
                 rate, cost, late = (sorted(column) for column in zip(*each, strict=True))
                 print(
                     f"{connections} connections, {name}: {rate[-1]:,.0f} requests/s at best, "
-                    f"{rate[len(rate) // 2]:,.0f} in the middle; {cost[0]:.0f} to {cost[-1]:.0f} us of "
-                    f"processor each (middle {cost[len(cost) // 2]:.0f}); 99 % {late[0]:.1f} ms"
+                    f"{rate[len(rate) // 2]:,.0f} at the median; {cost[0]:.0f} to {cost[-1]:.0f} us"
+                    f" of processor each (median {cost[len(cost) // 2]:.0f}); 99 % {late[0]:.1f} ms"
                 )
     finally:
         for process, _ in running.values():
@@ -375,11 +398,34 @@ def main() -> None:
     for name in ("fastapi", "starlette"):
         print(f"{name}: {lines(name)} lines")
     for name, made in (("fastapi", fastapi_app.openapi()), ("starlette", openapi())):
-        print(f"{name}: OpenAPI with {len(made['components']['schemas'])} schemas, {len(json.dumps(made))} bytes")
+        size = len(json.dumps(made))
+        print(f"{name}: OpenAPI with {len(made['components']['schemas'])} schemas, {size} bytes")
 
 
-def _load(pid: int, where: int, connections: int, seconds: float) -> tuple[float, float, float]:
-    said = {"port": where, "token": TOKEN, "connections": connections, "seconds": seconds,
+def whole(connections: list[int], seconds: float) -> None:
+    """Print what a request costs in the service of this tree, its decider and SQLite included."""
+    from benchmarks.service import _started
+
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="service")))
+        service, _ = _started(stack, folder, "sqlite", 1)
+        pid = next(
+            each.pid
+            for each in psutil.net_connections("tcp")
+            if each.laddr.port == service.port and each.status == "LISTEN" and each.pid
+        )
+        for many in connections * 2:
+            rate, cost, late = _load(pid, service.port, many, seconds, str(service.token))
+            print(
+                f"{many} connections, the whole service: {rate:,.0f} requests/s, {cost:.0f} us of "
+                f"processor each; 99 % {late:.1f} ms"
+            )
+
+
+def _load(
+    pid: int, where: int, connections: int, seconds: float, token: str = TOKEN
+) -> tuple[float, float, float]:
+    said = {"port": where, "token": token, "connections": connections, "seconds": seconds,
             "tells": True, "pace": 0.0}  # fmt: skip
     before = psutil.Process(pid).cpu_times()
     printed = subprocess.run(

@@ -1,4 +1,4 @@
-"""Spike (b): a decider on a temporary SQLite database: `python -m benchmarks.spikes.temporary_sqlite`.
+"""Spike (b): a decider on a temporary database: `python -m benchmarks.spikes.temporary_sqlite`.
 
 The path of an ask and a tell is prototyped: lock, fold what is new, decide with the library's own
 strategies, append an event in msgpack to a SHA-256 chain. It runs beside the ledger in memory of
@@ -23,17 +23,17 @@ import projbandits as pb
 from projbandits.decisions import offers
 from projbandits.decisions.choosing import NOT_KEPT, Asked, choose
 from projbandits.ledger import happened
+from projbandits.ledger.describing import strategy_fields
 from projbandits.ledger.fold import Known, fold, opened
 from projbandits.ledger.protocol import Entry
-from projbandits.ledger.randomness import Streams, new_id, new_session
-from projbandits.ledger.describing import strategy_fields
+from projbandits.ledger.randomness import Streams, new_id
 
 
 class Event(msgspec.Struct, array_like=True, tag_field="kind", frozen=True, gc=False):
     """What happened; an array in msgpack, whose first entry is the kind."""
 
 
-class Decided(Event, tag="decided"):
+class Decided(Event, frozen=True, tag="decided"):
     """An arm was chosen. `offer` is rows as little-endian bytes, or the event that has them."""
 
     id: str
@@ -55,7 +55,7 @@ class Decided(Event, tag="decided"):
     floor: float = 0.0
 
 
-class Told(Event, tag="told"):
+class Told(Event, frozen=True, tag="told"):
     """The outcome of a decision."""
 
     id: str
@@ -78,10 +78,15 @@ CREATE TABLE projbandits_events (
 );
 CREATE INDEX projbandits_ids ON projbandits_events (id) WHERE id IS NOT NULL
 """
-TYPES = {"sqlite": {"big": "INTEGER", "bytes": "BLOB"}, "postgresql": {"big": "BIGINT", "bytes": "BYTEA"}}
+TYPES = {
+    "sqlite": {"big": "INTEGER", "bytes": "BLOB"},
+    "postgresql": {"big": "BIGINT", "bytes": "BYTEA"},
+}
 INSERT = "INSERT INTO projbandits_events (place, id, body, hash) VALUES (?, ?, ?, ?)"
 FIND = "SELECT place, body FROM projbandits_events WHERE id = ? ORDER BY place"
-SINCE = "SELECT place, body, hash FROM projbandits_events WHERE place > ? AND place < ? ORDER BY place"
+SINCE = (
+    "SELECT place, body, hash FROM projbandits_events WHERE place > ? AND place < ? ORDER BY place"
+)
 HEAD = "SELECT last, head FROM projbandits_ledgers WHERE number = ?"
 MOVE = "UPDATE projbandits_ledgers SET last = ?, head = ? WHERE number = ?"
 RECENT = 1024
@@ -132,12 +137,14 @@ class Mind:
         return event, (made, decision)
 
     def fold_decided(self, position: int, id: str, made: happened.Decided, arm: Any) -> None:
+        """Fold a decision."""
         self.known = fold(self.known, Entry(position, made, arm))
         self.decisions[id] = position, arm
         if len(self.decisions) > RECENT:
             del self.decisions[next(iter(self.decisions))]
 
     def fold_told(self, position: int, event: Told, arm: Any) -> None:
+        """Fold an outcome."""
         told = happened.Told(event.id, event.time, event.outcome)
         self.known = fold(self.known, Entry(position, told, arm, None, None, event.decided))
 

@@ -59,7 +59,7 @@ class Sqlite:
             self.connection.execute(f"PRAGMA {pragma}")
         if turns == "flock":
             self.lock = os.open(self.path + "-turn", os.O_CREAT | os.O_RDWR, 0o600)
-        if turns in ("poll", "fold"):
+        if turns == "poll":
             self.connection.execute("PRAGMA busy_timeout=0")
         self.cursor = self.connection.cursor()
 
@@ -72,12 +72,8 @@ class Sqlite:
                 self.cursor.execute("BEGIN IMMEDIATE")
                 break
             except sqlite3.OperationalError as error:
-                if self.turns not in ("poll", "fold") or "locked" not in str(error):
+                if self.turns != "poll" or "locked" not in str(error):
                     raise
-                if self.turns == "fold":
-                    for place, body, _ in self.cursor.execute(SINCE, (mind.position, END)).fetchall():
-                        mind.fold_read(place, body, self.find)
-                        mind.position = place
                 time.sleep(PAUSE)
         last, head = self.cursor.execute(HEAD, (1,)).fetchone()
         after = mind.position
@@ -94,6 +90,7 @@ class Sqlite:
             fcntl.flock(self.lock, fcntl.LOCK_UN)
 
     def find(self, id: str) -> list[Any]:
+        """Return what has an id."""
         return self.cursor.execute(FIND, (id,)).fetchall()
 
 
@@ -113,6 +110,7 @@ class Postgresql:
         return cursor.execute(text, values)
 
     def begin(self, mind: Mind) -> tuple[int, bytes, list[Any]]:
+        """Lock, and return the head and what stands after what is known."""
         with self.connection.pipeline():
             self._send("BEGIN")
             head = self._send(HEAD.replace("?", "$1") + " FOR UPDATE", (1,))
@@ -121,6 +119,7 @@ class Postgresql:
             return last, digest, new.fetchall()
 
     def commit(self, rows: list[Any]) -> None:
+        """Append and commit; nothing to append unlocks."""
         with self.connection.pipeline():
             if rows:
                 places, ids, bodies, hashes = (list(column) for column in zip(*rows, strict=True))
@@ -134,7 +133,8 @@ class Postgresql:
             self._send("COMMIT")
 
     def find(self, id: str) -> list[Any]:
-        return self._send(FIND.replace("?", "$1"), (id,)).fetchall()
+        """Return what has an id."""
+        return [*self._send(FIND.replace("?", "$1"), (id,)).fetchall()]
 
 
 class Batcher:
@@ -152,7 +152,7 @@ class Batcher:
         self._alone = True
         threading.Thread(target=self._serve, daemon=True).start()
 
-    def submit(self, work: Callable[[], Any]) -> Any:
+    def submit(self, work: Callable[[int], Any]) -> Any:
         """Return what the work returns once it is durable, or raise its error."""
         future: Future[Any] = Future()
         if self._alone and self._busy.acquire(blocking=False):
@@ -203,7 +203,7 @@ class Prototype:
 
     def _transact(self, taken: Callable[[], list[Any]]) -> int:
         """Lock, fold what is new, run each work, append what they say, commit, answer."""
-        mind, done, bodies, ids = self.mind, [], [], []
+        mind, done, bodies, ids = self.mind, list[Any](), [], []
         some: list[Any] = []
         try:
             last, head, new = self.store.begin(mind)
@@ -247,6 +247,7 @@ class Prototype:
         return len(some)
 
     def ask(self, arms: Any) -> Any:
+        """Decide and record."""
         mind = self.mind
         ready = mind.ready(arms)
 
@@ -258,6 +259,7 @@ class Prototype:
         return self.batcher.submit(decide)
 
     def tell(self, id: str, outcome: float) -> None:
+        """Record an outcome and learn it."""
         mind = self.mind
 
         def report(at: int) -> Any:
@@ -339,10 +341,11 @@ def measured(url: str, kind: str, processes: int, threads: int, seconds: float) 
     busy = sum(spent for _, spent, _ in said) / len(taken)
     shares = [len(took) for took, _, _ in said]
     fifty, ninety_nine = 1e3 * np.percentile(taken, [50, 99])
+    share, together = min(shares) / max(shares), np.mean([each for _, _, each in said])
     return (
-        f"{kind}: {len(taken) / seconds:,.0f} calls/s, median {fifty:.1f} ms, 99 % {ninety_nine:.1f} "
-        f"ms, {1e6 * busy:.0f} us of processor each; least process has {min(shares) / max(shares):.2f} "
-        f"of the most; {np.mean([t for _, _, t in said]):.1f} together"
+        f"{kind}: {len(taken) / seconds:,.0f} calls/s, median {fifty:.1f} ms, 99 % "
+        f"{ninety_nine:.1f} ms, {1e6 * busy:.0f} us of processor each; least process has "
+        f"{share:.2f} of the most; {together:.1f} together"
     )
 
 
