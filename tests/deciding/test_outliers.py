@@ -70,12 +70,12 @@ def test_ids_and_contexts_go_by_their_index_too() -> None:
     other.learn(FILMS, REWARDS, labels=whose.tolist())
     mine, theirs = effects._now().state.effects, other._now().state.effects
     assert mine.table.tobytes() == theirs.table.tobytes()
-    with pytest.raises(ValueError, match="ids must have the index of features"):
+    with pytest.raises(ValueError, match="labels must have the index of features"):
         effects.learn(FILMS, REWARDS, labels=whose.reset_index(drop=True))
     labels = pd.Series([*"xyz"], index=FILMS.index[:3])
     chosen = decider().ask(FILMS[:3], labels=labels.iloc[::-1], count=3)
     assert {d.index: d.label for d in chosen} == {0: "x", 1: "y", 2: "z"}
-    with pytest.raises(ValueError, match="ids must have the index of arms"):
+    with pytest.raises(ValueError, match="labels must have the index of arms"):
         decider().ask(FILMS[:3], labels=labels.set_axis([*"pqr"]))
 
     segment = pd.DataFrame({"segment": ["x", "y"] * 15}, index=FILMS.index)

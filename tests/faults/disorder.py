@@ -95,7 +95,7 @@ class Play:
 
     def _offer(self) -> dict[str, Any]:
         rows = self._rng.sample(range(len(ITEMS)), OFFERED)
-        return {"arms": ITEMS[rows], "ids": rows}
+        return {"arms": ITEMS[rows], "labels": rows}
 
     def do_ask(self, decider: pb.Decider, step: str) -> None:
         id = self._rng.choice([None, step])

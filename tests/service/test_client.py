@@ -84,9 +84,9 @@ def test_a_decider_does_the_same_wherever_it_is(decider: Any) -> None:
             ValueError, match=r"must be finite, got (nan|inf) in row 1, column 'age'"
         ):
             decider.ask(TABLE.assign(age=[1.0, bad, 1.0]))
-    with pytest.raises(ValueError, match="ids must have 3 entries"):
+    with pytest.raises(ValueError, match="labels must have 3 entries"):
         decider.ask(TABLE, labels=["a"])
-    for twice in ({"ids": ["a", "b", "a"]}, {}):
+    for twice in ({"labels": ["a", "b", "a"]}, {}):
         with pytest.raises(ValueError, match="must be distinct, got 'a' in rows 0 and 2"):
             decider.ask(TABLE.set_axis(["a", "b", "a"]), **twice)
     with pytest.raises(TypeError):
@@ -121,7 +121,7 @@ def test_items_are_named_or_filtered(films: Service, remote: Remote) -> None:
     for wrong in (TABLE.to_numpy(), "abc"):
         with pytest.raises(TypeError, match="features have names"):
             decider.ask(wrong)
-    with pytest.raises(TypeError, match="ids must come with rows"):
+    with pytest.raises(TypeError, match="labels must come with rows"):
         decider.ask(["a"], labels=["b"])
     with pytest.raises(TypeError, match="must hold numbers and texts, got Timestamp"):
         decider.ask([{**FILMS[0], "age": pd.Timestamp("2020-01-01")}])
