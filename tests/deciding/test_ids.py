@@ -73,7 +73,7 @@ def test_notes_are_in_the_log() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        (
+        ({"request_id": ""}, ValueError, "request_id must be a text of 1 to 200 characters"),
             {"request_id": ""},
             ValueError,
             "request_id must be a text of 1 to 200 characters, got ''",
