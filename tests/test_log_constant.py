@@ -7,12 +7,12 @@ import pytest
 from benchmarks import log_constant, stuck
 
 import projbandits as pb
-from projbandits.simulation.streams import stream
+from tests.worlds import world_of
 
 
 def test_regret_is_drawn_beside_the_constant_of_log_n(tmp_path: Path) -> None:
     found = log_constant.curves(horizon=300, trials=3)
-    world = pb.problems.random_arms().world(stream(0, 1, "world"))
+    world = world_of(pb.problems.random_arms(), 1)
     c = pb.theory.asymptotic_constant(world).value
     np.testing.assert_allclose(found.asymptotic[1], c * np.log(found.steps))
     assert found.settling[1, -1] == pytest.approx(300 * pb.theory.constants(world).gap)
