@@ -1,10 +1,8 @@
 """Results and machine code that outlive the code that made them are known by all of its files."""
 
-import ast
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,21 +40,6 @@ def fresh(package: Path, script: str, *arguments: str, warn: str = "error") -> s
     )
     assert not done.returncode, done.stderr
     return done.stdout + done.stderr
-
-
-def parsed(tree: ast.AST) -> Iterator[str]:
-    """Yield the modules that a source imports, but for those that only types need."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            continue
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-            yield str(node.module)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        else:
-            yield from parsed(node)
 
 
 RUN = """
