@@ -74,10 +74,6 @@ def test_notes_are_in_the_log() -> None:
     ("options", "error", "message"),
     [
         ({"request_id": ""}, ValueError, "request_id must be a text of 1 to 200 characters"),
-            {"request_id": ""},
-            ValueError,
-            "request_id must be a text of 1 to 200 characters, got ''",
-        ),
         ({"request_id": 7}, ValueError, "request_id must be a text of 1 to 200 characters, got 7"),
         ({"request_id": "x" * 201}, ValueError, "request_id must be a text"),
         ({"meta": {1, 2}}, TypeError, "meta must be something that JSON can hold"),

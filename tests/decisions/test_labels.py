@@ -11,9 +11,8 @@ from pyarrow import parquet as pq
 
 import projbandits as pb
 from projbandits.ledger.labels import read_label, write_label
-from projbandits.simulation.streams import stream
 from projbandits.strategies.items import Items
-from tests.worlds import U3
+from tests.worlds import U3, world_of
 
 THETA = np.array([1.0, -0.5, 0.3])
 WITH_EFFECTS = [
@@ -300,7 +299,7 @@ def test_wines_with_ids_reach_the_regret_of_a_simulation() -> None:
     ).regret[0, :, -1]  # fmt: skip
     found = []
     for trial in range(trials):
-        world = problem.world(stream(3, trial, "world"))
+        world = world_of(problem, trial, seed=3)
         assert isinstance(world.arms, pb.FiniteArms)
         assert world.arm_returns is not None
         assert world.arm_rewards is not None
