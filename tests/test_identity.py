@@ -17,7 +17,8 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits._identity import UnknownIdentityError, identity
+from projbandits._identity import identity
+from projbandits.exceptions import UnknownIdentityError
 
 X = np.arange(6.0).reshape(3, 2)
 A, b = np.vstack([np.eye(2), -np.eye(2)]), np.ones(4)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import projbandits as pb
-from projbandits.ledger.failures import WrongVersion
+from projbandits.exceptions import VersionError
 
 BEFORE = Path(__file__).parent.parent / "data" / "format2"
 
@@ -15,5 +15,5 @@ def test_what_was_written_before_is_refused_by_its_version(tmp_path: Path) -> No
     with pytest.raises(ValueError, match=r"must be a decider saved in format 3, .* has format 2"):
         pb.Decider.load(BEFORE / "plain.decider")
     shutil.copy(BEFORE / "store.db", tmp_path)
-    with pytest.raises(WrongVersion, match=r"has layout 1, .* reads layout 2 alone"):
+    with pytest.raises(VersionError, match=r"has layout 1, .* reads layout 2 alone"):
         pb.Decider.open(f"sqlite:///{tmp_path}/store.db", "films")

@@ -15,9 +15,9 @@ import projbandits as pb
 from projbandits.deciding import recorded
 from projbandits.deciding.stores import open_store
 from projbandits.decisions.readings import Reader
+from projbandits.exceptions import ConflictError, UnknownDecisionError
 from projbandits.ledger import store
 from projbandits.ledger.fold import advanced, snapshot
-from projbandits.ledger.protocol import Conflict, Unknown
 from tests.databases import Server
 from tests.faults.kills import place
 from tests.faults.twin import Twin
@@ -121,7 +121,7 @@ class Play:
         for id in ("not yet", *self._some("told", "gone")):
             try:
                 decider.tell_many({**rest, id: 77.0})
-            except (Unknown, Conflict):
+            except (UnknownDecisionError, ConflictError):
                 continue
             return id
         return None

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from projbandits.exceptions import ConflictError, UnknownDecisionError
 from projbandits.ledger.events import (
     Amended,
     Changed,
@@ -25,7 +26,7 @@ from projbandits.ledger.events import (
     Withdrawn,
 )
 from projbandits.ledger.in_memory import MemoryLedger
-from projbandits.ledger.protocol import Behind, Conflict, Exists, Ledger, Snapshot, Unknown
+from projbandits.ledger.protocol import Behind, Exists, Ledger, Snapshot
 
 ARMS = np.array([[1.0, 0.0], [0.1, -2.5], [3.0, 1e-300]])
 OPENED = Opened("0f", 1.0, 2**100, {"GENTRY": {}}, "GENTRY()", ARMS[:2].T, None, ("a", "b"))
@@ -49,7 +50,7 @@ class InMemory:
 
     def create(self, name: str, opened: Opened) -> MemoryLedger:
         if name in self._ledgers:
-            raise Conflict(name)
+            raise ConflictError(name)
         return self._ledgers.setdefault(name, MemoryLedger(opened, name=name))
 
     def open(self, name: str) -> MemoryLedger:
@@ -75,7 +76,7 @@ def check_store(make_store: Callable[[], Any]) -> None:
     store = make_store()
     ledger = store.create("checked", OPENED)
     assert isinstance(ledger, Ledger), f"{ledger!r} lacks a part of the protocol"
-    with _refused(Conflict, "a ledger is made twice"):
+    with _refused(ConflictError, "a ledger is made twice"):
         store.create("checked", OPENED)
     with _refused(KeyError, "a ledger that is not there is opened"):
         store.open("missing")
@@ -108,7 +109,7 @@ def _check_events(ledger: Ledger) -> None:
         ledger.append([Offered(0, ARMS), decided("never")], 0)
     assert ledger.append(RARE) == 7, "five events do not take five positions"
     assert ledger.append(RARE[:2]) == 7, "the same history or set is added twice"
-    with _refused(Conflict, "other history is learnt under the same key"):
+    with _refused(ConflictError, "other history is learnt under the same key"):
         ledger.append([Learnt("history", 2.5, ARMS[:1], np.array([0.5]))])
     read = [entry for chunk in ledger.read(chunk=3) for entry in chunk]
     assert [entry.position for entry in read] == list(range(1, 8)), "positions have gaps"
@@ -126,18 +127,18 @@ def _check_decisions(ledger: Ledger) -> None:
     assert ledger.append([plain, free, decided("c", 12.0), decided("d", 13.0)], 3) == 11
     with _refused(Exists, "an id is decided twice"):
         ledger.append([decided("e"), decided("a")], 3)
-    with _refused(Unknown, "an unknown id is told"):
+    with _refused(UnknownDecisionError, "an unknown id is told"):
         ledger.append([Told("c", 20.0, 1.0), Told("e", 20.0, 1.0)])
     assert [held.decision.id for held in ledger.pending()] == ["a", "b", "c", "d"]
     assert ledger.append([Told("a", 20.0, 0.5), Told("b", 21.0, 1.5, "expired")]) == 13
     assert ledger.append([Told("a", 22.0, 0.5)]) == 13, "the same outcome counts twice"
-    with _refused(Conflict, "an outcome is told with another value"):
+    with _refused(ConflictError, "an outcome is told with another value"):
         ledger.append([Told("c", 22.0, 1.0), Told("a", 22.0, 0.75)])
-    with _refused(Conflict, "what was not told is amended"):
+    with _refused(ConflictError, "what was not told is amended"):
         ledger.append([Amended("d", 22.0, 1.0)])
     assert ledger.append([Amended("a", 23.0, 0.75), Withdrawn("c", 24.0, "lost")]) == 15
     assert ledger.append([Withdrawn("a", 25.0, "wrong"), Amended("a", 26.0, -2.0)]) == 17
-    with _refused(Conflict, "what was withdrawn is told"):
+    with _refused(ConflictError, "what was withdrawn is told"):
         ledger.append([Told("c", 27.0, 1.0)])
     assert [held.decision.id for held in ledger.pending()] == ["d"]
     assert [held.decision.id for held in ledger.pending(before=13.0)] == []
@@ -176,7 +177,7 @@ def _check_threads(ledger: Ledger) -> None:
         for i in range(5):
             id = f"{worker}-{i}"
             positions.append(ledger.append([decided(id)], 3))
-            with _refused(Unknown, "a thread is not told of its own error"):
+            with _refused(UnknownDecisionError, "a thread is not told of its own error"):
                 ledger.append([Told("missing", 1.0, 1.0)])
             ledger.append([Told(id, 20.0, float(worker))])
         return positions
@@ -211,7 +212,7 @@ def _check_names(ledger: Ledger) -> None:
     assert catalogue is not None, "a ledger that is whole has no catalogue"
     named = [catalogue.label(row) for row in range(6)]
     assert named == [None, None, None, "film", "17", None], f"the arms are called {named}"
-    with _refused(Conflict, "history of other items is learnt under the same key"):
+    with _refused(ConflictError, "history of other items is learnt under the same key"):
         ledger.append([Learnt("whose", 91.0, ARMS[:2], np.ones(2), ("film", "other"))])
 
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from projbandits.exceptions import DamagedError, UnavailableError
 from projbandits.ledger import connecting
 from projbandits.ledger.connecting import Database
-from projbandits.ledger.failures import Unavailable
-from projbandits.ledger.protocol import Damaged
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ def test_a_transaction_gives_up_with_the_file_and_a_remedy(
 ) -> None:
     monkeypatch.setattr(connecting, "LOCK_PATIENCE", 0.01)
     said = r"films\.db: database is locked: .*; call again"
-    with pytest.raises(Unavailable, match=said), database.writing():
+    with pytest.raises(UnavailableError, match=said), database.writing():
         pytest.fail("it began")
     other.execute("COMMIT")
     with database.writing() as connection:  # what it gave up is not left half begun
@@ -93,10 +92,10 @@ def test_a_damaged_text_is_damage_whoever_reads_it(tmp_path: Path) -> None:
     content = path.read_bytes().replace(b"CREATE TABLE", b"CREATE TABEL")
     path.write_bytes(content.replace(b"seen", b"s\xefen"))  # the error quotes it
     database = Database(f"sqlite:///{path}")
-    with pytest.raises(Damaged, match=r"films\.db is damaged: .*backup"):
+    with pytest.raises(DamagedError, match=r"films\.db is damaged: .*backup"):
         database.has_table("seen")
     with (
-        pytest.raises(Damaged, match=r"films\.db is damaged: .*backup"),
+        pytest.raises(DamagedError, match=r"films\.db is damaged: .*backup"),
         database.reading() as found,
     ):
         found.exec_driver_sql("SELECT * FROM seen")

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import projbandits as pb
+from projbandits.exceptions import ConflictError, UnknownDecisionError
 from projbandits.ledger.events import Decided, Event, Offered, Opened, Told
 from projbandits.ledger.in_memory import MemoryLedger
-from projbandits.ledger.protocol import Behind, Conflict, Ledger, Unknown
+from projbandits.ledger.protocol import Behind, Ledger
 from tests.deciders import some_arms
 from tests.worlds import U3
 
@@ -24,8 +25,8 @@ def test_an_append_is_all_or_nothing() -> None:
     ledger = MemoryLedger(OPENED)
     ledger.append([decided("a"), Told("a", 2.0, 1.0)])
     bad: list[tuple[list[Event], type[Exception]]] = [
-        ([decided("b"), Told("nobody", 2.0, 1.0)], Unknown),
-        ([decided("b"), Told("b", 2.0, 1.0), Told("b", 2.0, 3.0)], Conflict),
+        ([decided("b"), Told("nobody", 2.0, 1.0)], UnknownDecisionError),
+        ([decided("b"), Told("b", 2.0, 1.0), Told("b", 2.0, 3.0)], ConflictError),
         ([decided("b"), Offered(7, np.eye(3))], Behind),
     ]
     for events, error in bad:

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 import projbandits as pb
+from projbandits.exceptions import ConflictError, DamagedError
 from projbandits.ledger import schema
 from projbandits.ledger.events import Offered, Told
-from projbandits.ledger.protocol import Conflict, Damaged, Entry, Held
+from projbandits.ledger.protocol import Entry, Held
 from projbandits.ledger.reading import Reader
 from projbandits.ledger.sql_ledger import Work
 from projbandits.ledger.store import SqlStore
@@ -30,7 +31,7 @@ def test_what_this_process_decided_is_not_looked_up(
     ledger.append([decided("a")])
     ledger.append([Told("a", 1.0, 0.5)])
     ledger.append([Told("a", 2.0, 0.5)])  # the same again
-    with pytest.raises(Conflict, match=r"told 0\.5 before"):
+    with pytest.raises(ConflictError, match=r"told 0\.5 before"):
         ledger.append([Told("a", 2.0, 0.75)])
     assert looked == [{"a"}]
     store.close()
@@ -41,7 +42,7 @@ def test_what_another_process_did_meanwhile_is_looked_up(url: str) -> None:
     one, other = store.create("films", OPENED), SqlStore(url).open("films")
     one.append([Offered(0, ARMS), decided("a"), decided("b")])
     other.append([Told("a", 1.0, 0.5)])
-    with pytest.raises(Conflict, match=r"told 0\.5 before"):
+    with pytest.raises(ConflictError, match=r"told 0\.5 before"):
         one.append([Told("a", 2.0, 0.75)])
     assert one.append([Told("b", 2.0, 0.75)]) == 6
     store.close()
@@ -54,10 +55,10 @@ def test_processes_that_take_turns_see_each_outcome_of_the_other(url: str) -> No
     for t, (mine, theirs) in enumerate([(one, other), (other, one)] * 3):
         mine.append([decided(f"a{t}"), decided(f"b{t}")])
         theirs.append([Told(f"a{t}", 1.0, 0.5)])
-        with pytest.raises(Conflict, match=r"told 0\.5 before"):
+        with pytest.raises(ConflictError, match=r"told 0\.5 before"):
             mine.append([Told(f"a{t}", 2.0, 0.75)])
         mine.append([Told(f"b{t}", 2.0, 0.25)])
-        with pytest.raises(Conflict, match=r"told 0\.25 before"):
+        with pytest.raises(ConflictError, match=r"told 0\.25 before"):
             theirs.append([Told(f"b{t}", 2.0, 0.75)])
     outcomes = [held.outcome for some in one.decisions() for held in some]
     assert outcomes == [0.5, 0.25] * 6
@@ -120,7 +121,7 @@ def test_a_changed_event_is_noticed_among_few_and_among_many(
     connection = sqlite3.connect(tmp_path / "films.db", isolation_level=None)
     connection.execute(f"{change} WHERE place = {schema.place(1, 6)}")
     connection.close()
-    with pytest.raises(Damaged, match="event 6 of ledger 1"):
+    with pytest.raises(DamagedError, match="event 6 of ledger 1"):
         list(SqlStore(url).open("films").read())
 
 
@@ -131,7 +132,7 @@ def test_two_openings_that_share_a_transaction_remember_nothing_stale(url: str) 
     other.append([Told("a", 1.0, 0.5)])  # which the first opening does not know
     store._commit([Work(one, [decided("b")]), Work(other, [decided("c")])])
     for ledger in (one, other):
-        with pytest.raises(Conflict, match=r"told 0\.5 before"):
+        with pytest.raises(ConflictError, match=r"told 0\.5 before"):
             ledger.append([Told("a", 2.0, 0.75)])
     store._commit([Work(one, [Told("b", 2.0, 1.0)]), Work(other, [Told("c", 2.0, 1.0)])])
     found = {h.decision.id: h.outcome for some in one.decisions() for h in some}

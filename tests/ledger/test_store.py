@@ -12,11 +12,16 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from projbandits.exceptions import (
+    DamagedError,
+    UnavailableError,
+    UnknownDecisionError,
+    VersionError,
+)
 from projbandits.ledger import connecting, schema
 from projbandits.ledger.connecting import Database
 from projbandits.ledger.events import Event, Learnt, Offered, Told
-from projbandits.ledger.failures import Unavailable, WrongVersion
-from projbandits.ledger.protocol import Damaged, Exists, Snapshot, Unknown
+from projbandits.ledger.protocol import Exists, Snapshot
 from projbandits.ledger.snapshots import too_many
 from projbandits.ledger.sql import command
 from projbandits.ledger.sql_ledger import SqlLedger
@@ -58,7 +63,7 @@ def test_a_bad_event_does_not_fail_its_neighbours(url: str) -> None:
     bad: list[tuple[list[Event], type[Exception]]] = [
         ([decided("a\x00b")], ValueError),
         ([decided("\ud800")], ValueError),
-        ([Told("missing", 1.0, 1.0)], Unknown),
+        ([Told("missing", 1.0, 1.0)], UnknownDecisionError),
         ([decided("0")], Exists),
         ([decided("x", rows=np.array([7], np.uint8), index=0)], ValueError),
     ]
@@ -89,7 +94,7 @@ def test_a_newer_layout_is_refused_by_name(url: str) -> None:
     store = SqlStore(url)
     with store.database.writing() as connection:
         connection.execute(schema.versions.update().values(version=99))
-    with pytest.raises(WrongVersion, match=r"has layout 99.*up to 2.*install") as raised:
+    with pytest.raises(VersionError, match=r"has layout 99.*up to 2.*install") as raised:
         SqlStore(url)
     assert "secret" not in str(raised.value)
 
@@ -109,11 +114,11 @@ def test_an_older_layout_is_refused_with_the_command_and_migrated_in_one_transac
         connection.exec_driver_sql("ALTER TABLE projbandits_ledgers ADD COLUMN colour TEXT")
 
     monkeypatch.setattr(schema, "VERSION", 3)
-    with pytest.raises(WrongVersion, match=r"layout 2.*reads layout 3 alone.*install"):
+    with pytest.raises(VersionError, match=r"layout 2.*reads layout 3 alone.*install"):
         SqlStore(url)
     database = Database(url)
     monkeypatch.setitem(schema.MIGRATIONS, 2, fails)
-    with pytest.raises(WrongVersion, match=r"layout 2.*projbandits ledger migrate --store"):
+    with pytest.raises(VersionError, match=r"layout 2.*projbandits ledger migrate --store"):
         SqlStore(url)
     with pytest.raises(RuntimeError):
         schema.migrate(database)
@@ -139,7 +144,7 @@ def test_a_password_is_never_shown() -> None:
 
 def test_a_server_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("projbandits.ledger.connecting.RECONNECTING", 0.0)
-    with pytest.raises(Unavailable, match=r"user:\*\*\*@/films.*see that the server runs"):
+    with pytest.raises(UnavailableError, match=r"user:\*\*\*@/films.*see that the server runs"):
         SqlStore("postgresql://user:secret@/films?host=/nowhere")
 
 
@@ -235,7 +240,7 @@ def test_an_older_copy_under_a_running_process_is_noticed(tmp_path: Path) -> Non
         connection.execute("DELETE FROM projbandits_events WHERE place % 8 = 5")
         connection.execute("UPDATE projbandits_ledgers SET last = 4")
     connection.close()
-    with pytest.raises(Damaged, match=f"{path} is damaged"):
+    with pytest.raises(DamagedError, match=f"{path} is damaged"):
         ledger.append([Told("1", 1.0, 0.5)])
 
 
@@ -243,7 +248,7 @@ def test_a_file_that_is_moved_away_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "films.db"
     ledger = filled(f"sqlite:///{path}")
     os.replace(path, tmp_path / "other.db")
-    with pytest.raises(Unavailable, match="moved, deleted or replaced"):
+    with pytest.raises(UnavailableError, match="moved, deleted or replaced"):
         ledger.append([Told("1", 1.0, 0.5)])
 
 
@@ -259,7 +264,7 @@ def test_every_changed_column_of_an_event_is_noticed(tmp_path: Path) -> None:
         (before,) = connection.execute(f"SELECT {name} FROM projbandits_events {where}").fetchone()
         change = f"UPDATE projbandits_events SET {name} = ? {where}"
         connection.execute(change, [b"\x07" if isinstance(before, bytes) else 7])
-        with pytest.raises(Damaged, match=f"{path.name} is damaged"):
+        with pytest.raises(DamagedError, match=f"{path.name} is damaged"):
             list(SqlStore(f"sqlite:///{path}").open("films").read())
         connection.execute(change, [before])
     connection.close()
@@ -333,7 +338,7 @@ def test_a_thread_that_looked_before_another_does_not_take_the_ledger_for_an_old
 def test_who_is_not_let_in_is_told_what_to_see_to(postgresql: Server) -> None:
     url = postgresql.database()
     for wrong in (url.replace("/test", "/nowhere"), url.replace("postgres:", "nobody:")):
-        with pytest.raises(Unavailable, match="does not exist: see to the names of user and"):
+        with pytest.raises(UnavailableError, match="does not exist: see to the names of user and"):
             SqlStore(wrong)
 
 
@@ -346,7 +351,7 @@ def test_a_table_that_is_gone_is_damage(url: str) -> None:
         lambda: SqlStore(url).open(ledger.name),
     ]
     for call in calls:
-        with pytest.raises(Damaged, match=r"projbandits_events.*restore it from a backup"):
+        with pytest.raises(DamagedError, match=r"projbandits_events.*restore it from a backup"):
             call()
     ledger.close()
 
@@ -356,5 +361,5 @@ def test_events_of_no_ledger_are_damage(tmp_path: Path) -> None:
     filled(url).close()
     with Database(url).writing() as connection:
         command(connection, "DELETE FROM projbandits_ledgers")
-    with pytest.raises(Damaged, match=r"place.*restore it from a backup"):
+    with pytest.raises(DamagedError, match=r"place.*restore it from a backup"):
         SqlStore(url).create("books", OPENED)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import projbandits as pb
+from projbandits.exceptions import DamagedError
 from projbandits.ledger import write_ahead
-from projbandits.ledger.protocol import Damaged
 from projbandits.ledger.write_ahead import FRAME_HEADER, HEADER, log_damage
 from tests.naive import write_ahead_checksum
 from tests.worlds import U3
@@ -92,7 +92,9 @@ def test_nothing_is_opened_that_would_lose_what_was_acknowledged(
     changed[len(changed) // 2] ^= 1
     _log(path).write_bytes(changed)
     for _ in range(2):  # and SQLite had no chance to forget it
-        with pytest.raises(Damaged, match=r"films\.db-wal is damaged: frame .* restore it from a"):
+        with pytest.raises(
+            DamagedError, match=r"films\.db-wal is damaged: frame .* restore it from a"
+        ):
             pb.Decider.open(f"sqlite:///{path}", "a")
     assert _log(path).read_bytes() == changed
     shutil.copy(_log(killed), _log(path))
