@@ -15,6 +15,7 @@ import projbandits as pb
 from projbandits.deciding import recorded
 from projbandits.deciding.stores import open_store
 from projbandits.decisions.readings import Reader
+from projbandits.exceptions import ConflictError, UnknownDecisionError
 from projbandits.ledger import store
 from projbandits.ledger.fold import advanced, snapshot
 from tests.databases import Server
@@ -120,7 +121,7 @@ class Play:
         for id in ("not yet", *self._some("told", "gone")):
             try:
                 decider.tell_many({**rest, id: 77.0})
-            except (KeyError, ValueError):
+            except (UnknownDecisionError, ConflictError):
                 continue
             return id
         return None

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 import projbandits as pb
+from projbandits.exceptions import UnavailableError
 
 Answer = TypeVar("Answer")
 
@@ -111,7 +112,7 @@ def patiently(call: Callable[[], Answer], until: float) -> tuple[Answer] | None:
     while time.time() < until + 20:
         try:
             return (call(),)
-        except OSError:
+        except UnavailableError:
             time.sleep(0.05)
     return None
 

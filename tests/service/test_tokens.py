@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from projbandits.cli.app import app
+from projbandits.exceptions import UnavailableError
 from projbandits.service import tokens
 from projbandits.service.handlers import ROUTES
 from tests.commands import app
@@ -98,7 +100,7 @@ def test_a_token_that_cannot_be_looked_up_is_asked_for_again_later(
     films: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away() -> Any:
-        raise OSError("the store is away: start it")
+        raise UnavailableError("the store is away: start it")
 
     monkeypatch.setattr(films.hub.documents, "revisions", away)
     foreign = "pb_0123456789ab_" + "x" * 43
