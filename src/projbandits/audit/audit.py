@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._blas import single_threaded_blas
-from projbandits._html import Shown
 from projbandits._version import __version__
 from projbandits.audit import items as reading
 from projbandits.audit import prose
@@ -105,7 +104,7 @@ class Costs(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Audit(Shown, by="audit"):
+class Audit:
     """What an audit found: four answers, and what else must be known.
 
     Parameters
@@ -189,6 +188,10 @@ class Audit(Shown, by="audit"):
 
     def __str__(self) -> str:
         return prose.text(self)
+
+    def _repr_html_(self) -> str:
+        # By name and only now: nothing here depends on how a notebook shows it.
+        return str(importlib.import_module("projbandits.notebook").audit(self))
 
 
 @single_threaded_blas()
