@@ -9,8 +9,8 @@ import projbandits as pb
 from projbandits.audit.choices import choices
 from projbandits.audit.protected import Protected
 from projbandits.audit.redecide import Case, DecidedAgain, sure
-from projbandits.decisions.decision import Grounds
-from projbandits.decisions.offers import Offer
+from projbandits.ledger.decision import Grounds
+from projbandits.ledger.offer import Offer
 from tests.audit import fooled
 from tests.everyone import anywhere
 from tests.films import played

@@ -11,7 +11,7 @@ import pytest
 
 import projbandits as pb
 from projbandits.arms import DecisionSet
-from projbandits.decisions.check import check_promises
+from projbandits.deciding.check import check_promises
 from projbandits.ledger.protocol import Behind
 from projbandits.ledger.store import SqlStore, open_store
 from projbandits.strategies import Choice, State

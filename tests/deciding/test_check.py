@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.decisions import check
-from projbandits.decisions.check import _Tally, check_promises
+from projbandits.deciding import check
+from projbandits.deciding.check import _Tally, check_promises
 from projbandits.ledger.events import Decided
 from tests.worlds import U3
 
@@ -53,15 +53,6 @@ def test_a_belief_with_other_weights_is_not(
     monkeypatch.setattr(check._Weights, "of", lambda self, position: 1.0)
     findings = check_promises(decider._ledger)
     assert [finding.kept for finding in findings] == [True, True, False, True, True]
-
-
-def test_of_what_was_spilled_no_belief_is_checked(tmp_path: Path) -> None:
-    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=True)
-    decider.tell(decider.ask(np.eye(3)), 1.0)
-    decider.spill(tmp_path / "told.parquet")
-    decider.tell(decider.ask(np.eye(3)), 2.0)
-    finding = check_promises(decider._ledger)[2]
-    assert (finding.kept, finding.found) == (None, "events up to 4 are not kept")
 
 
 def test_a_stream_used_twice_and_a_decision_ahead_of_its_time_are_found() -> None:
