@@ -94,16 +94,13 @@ def log(decisions: int = 10_000) -> None:
     made = [decider.ask(rng.normal(size=(100, 20))).id for _ in range(decisions)]
     decider.tell_many((id, 1.0) for id in made)
     with tempfile.TemporaryDirectory() as folder:
-        path, spilled = Path(folder) / "decider", Path(folder) / "log.parquet"
+        path = Path(folder) / "decider"
         saving = _seconds(lambda: decider.save(path))
         size = path.stat().st_size
         kept = _seconds(lambda: decider.explain(made[decisions // 2]))
-        decider.spill(spilled)
-        moved = _seconds(lambda: decider.explain(made[decisions // 2]))
     print(
         f"{decisions:,} decisions among 100 changing arms, d = 20: saved in {saving:.2f} s, "
-        f"{size / decisions / 1e3:.1f} KB each; one explained in {kept:.2f} s, spilled in "
-        f"{moved:.2f} s"
+        f"{size / decisions / 1e3:.1f} KB each; one explained in {kept:.2f} s"
     )
 
 

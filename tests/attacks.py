@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 import projbandits as pb
-from tests import crafted, crafted_parts
 from tests.scales import attack
 
 PROBLEM = pb.problems.random_arms(d=3, arms=6, u=1)
@@ -188,23 +187,7 @@ def _after_interrupt(code: int, said: str, seconds: float) -> str:
     return "WRONG"
 
 
-def files(tries: int, rng: np.random.Generator) -> Outcomes:
-    """Load crafted files of a decider: each is refused by name, or makes one that works."""
-    outcomes: Outcomes = Counter()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "decider"
-        every = [*crafted_parts.log_cases(path), *crafted_parts.cases(path)]
-        for label, make in (every[i] for i in rng.permutation(len(every))[:tries]):
-            make()
-            try:
-                outcomes["refused by name" if crafted.refused(path) else "works"] += 1
-            except Exception as error:
-                outcomes[f"FAILED: {label}: {error!r}"] += 1
-    return outcomes
-
-
 ATTACKS: dict[str, Callable[[int, np.random.Generator], Outcomes]] = {
-    "files": files,
     "flips": flips,
     "interrupts": interrupts,
     "scales": scales,

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits._html import number
+from projbandits._format import cell as number
 from tests.worlds import run
 
 EVIL = "<script>alert(1)</script>"

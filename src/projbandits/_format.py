@@ -1,10 +1,53 @@
-"""Numbers as a reader wants them: three digits, and an interval where there is one."""
+"""Numbers as a reader wants them, and the templates of pages and cards that show them."""
 
 from __future__ import annotations
 
 import math
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from projbandits.statistics import Estimate
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def render(template: str, **values: Any) -> str:
+    """Return a page or a card made from a file in `templates/`.
+
+    Text is escaped, so that a browser executes nothing that a user wrote; only `markupsafe.Markup`
+    is taken as it is. The functions of this module are filters.
+
+    Parameters
+    ----------
+    template : str
+        The name of the file.
+    **values
+        What the template names.
+
+    Examples
+    --------
+    >>> from projbandits._format import render
+    >>> "<title>&lt;b&gt;</title>" in render("page.html", title="<b>")
+    True
+    """
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def _environment() -> Environment:
+    import jinja2  # only what shows a page pays for it
+
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("projbandits"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    shown = (number, cell, interval, percent, percents, thousands, sentence, name_of)
+    made.filters |= {function.__name__: function for function in shown}
+    return made
 
 
 def number(value: float) -> str:
@@ -19,6 +62,42 @@ def number(value: float) -> str:
     if math.isnan(value):
         return "unknown"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def cell(value: float | None) -> str:
+    """Return a number as a table shows it: a dash where it is unknown.
+
+    Examples
+    --------
+    >>> from projbandits._format import cell
+    >>> cell(0.25), cell(None)
+    ('0.25', '-')
+    """
+    return "-" if value is None or math.isnan(value) else number(value)
+
+
+def thousands(value: int) -> str:
+    """Return a count with a comma after each three digits.
+
+    Examples
+    --------
+    >>> from projbandits._format import thousands
+    >>> thousands(12345)
+    '12,345'
+    """
+    return f"{value:,}"
+
+
+def sentence(text: str) -> str:
+    """Return a text with a capital letter first.
+
+    Examples
+    --------
+    >>> from projbandits._format import sentence
+    >>> sentence("cleared")
+    'Cleared'
+    """
+    return text[:1].upper() + text[1:]
 
 
 def interval(estimate: Estimate, digits: int | None = None) -> str:

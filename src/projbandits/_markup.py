@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 from importlib.resources import files
 
-from projbandits._html import bullets as bullets
-from projbandits._html import details as details
-from projbandits._html import table as table
-
-PAGE_STYLE = files("projbandits").joinpath("page.css").read_text(encoding="utf-8")
+PAGE_STYLE = files("projbandits").joinpath("templates", "page.css").read_text(encoding="utf-8")
 
 
 def page(title: str, body: str, style: str = "", after: str = "") -> str:
@@ -89,3 +85,31 @@ class Pictures:
 def _size(png: bytes) -> tuple[int, int]:
     """Return width and height, which the first chunk of a PNG file holds."""
     return int.from_bytes(png[16:20]), int.from_bytes(png[20:24])
+
+
+def details(head: str, body: str, *, name: str = "", kind: str = "") -> str:
+    """Return what opens when its head is clicked; both are HTML already."""
+    about = (f" id='{name}'" if name else "") + (f" class='{kind}'" if kind else "")
+    return f"<details{about}><summary>{head}</summary>{body}</details>"
+
+
+def bullets(items: Iterable[str]) -> str:
+    """Return a list of items that are HTML already."""
+    return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]], numeric: set[int]) -> str:
+    """Return a table; its cells are HTML already, and some columns hold numbers."""
+
+    def cells(values: Iterable[str], tag: str) -> str:
+        scope = " scope=col" if tag == "th" else ""
+        return "".join(
+            f"<{tag}{' class=n' if i in numeric else ''}{scope}>{value}</{tag}>"
+            for i, value in enumerate(values)
+        )
+
+    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+    return (
+        f"<div class='scroll'><table><thead><tr>{cells(head, 'th')}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )

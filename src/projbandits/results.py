@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits import _joined, _saved, statistics
-from projbandits._html import Shown
 from projbandits._joined import Pulls
 from projbandits._validation import Array, did_you_mean, one_of
 from projbandits.statistics import Estimate
@@ -37,7 +36,7 @@ class Curve(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(Shown, by="result"):
+class Result:
     """What `simulate` returns.
 
     Parameters
@@ -378,6 +377,10 @@ class Result(Shown, by="result"):
         `pulls` was kept have none of it.
         """
         return cls(**_saved.read(path))
+
+    def _repr_html_(self) -> str:
+        # By name and only now: nothing here depends on how a notebook shows it.
+        return str(importlib.import_module("projbandits.notebook").result(self))
 
     def __repr__(self) -> str:
         return (

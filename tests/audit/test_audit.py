@@ -40,18 +40,6 @@ def test_decisions_under_another_subspace_are_counted_apart() -> None:
     assert about.protected == ("group",)
 
 
-def test_a_log_in_files_is_audited_as_one_in_memory(tmp_path: Path) -> None:
-    decider = played(steps=40)
-    before = decider.audit()
-    decider.spill(tmp_path / "told.parquet")
-    after = decider.audit()
-    assert after.about.looked_at == 40
-    shares = ["offered", "best guess", "explored", "chosen", "difference", "low"]
-    pd.testing.assert_frame_equal(before.exposure.table[shares], after.exposure.table[shares])
-    pd.testing.assert_frame_equal(before.leak.table, after.leak.table)
-    assert after.given_up == pytest.approx(before.given_up)
-
-
 def test_of_many_decisions_a_sample_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     decider = fooled.honest(pb.GENTRY(), steps=120)
     whole = decider.audit()

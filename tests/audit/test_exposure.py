@@ -1,7 +1,6 @@
 """Exposure: shares by group, their intervals, attributes that the decider never saw."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -210,17 +209,6 @@ def test_raw_columns_and_labels_tell_the_same_of_attributes() -> None:
     by_label = decider.audit(attributes=maker).exposure.table
     raw = CATALOGUE.assign(maker=maker, hour=3.0).reset_index(drop=True)
     pd.testing.assert_frame_equal(decider.audit(attributes=raw).exposure.table, by_label)
-
-
-def test_labels_of_what_was_spilled_are_kept(tmp_path: Path) -> None:
-    decider = in_contexts()
-    maker = pd.Series(np.where(np.arange(30) % 3, "big", "small"), CATALOGUE.index, name="maker")
-    before = decider.audit(attributes=maker).exposure
-    decider.spill(tmp_path / "log.parquet")
-    after = decider.audit(attributes=maker).exposure
-    assert after.unmatched == before.unmatched == 0.0
-    shares = ["attribute", "group", "offered", "chosen"]
-    pd.testing.assert_frame_equal(after.table[shares], before.table[shares])
 
 
 def test_segments_are_what_came_with_the_call_and_keep_their_names() -> None:

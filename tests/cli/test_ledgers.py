@@ -47,7 +47,7 @@ def test_a_sound_ledger_keeps_its_promises(store: str) -> None:
 
 
 def test_a_wrong_ledger_does_not(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("projbandits.decisions.readings.Streams", lambda seed: _other(seed + 1))
+    monkeypatch.setattr("projbandits.ledger.history.Streams", lambda seed: _other(seed + 1))
     result = call("ledger", "check", NAME, "--store", store, "--json")
     assert result.exit_code == 1
     assert [row["kept"] for row in json.loads(result.stdout)].count("NO") == 1

@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -186,50 +185,9 @@ def test_another_subspace_is_matched_by_name() -> None:
         decider.reconfigure(subspace=pb.Subspace.without("cost", columns=["size", "cost", "age"]))
 
 
-def test_what_was_spilled_cannot_be_learnt_again(tmp_path: Path) -> None:
-    decider, made = played()
-    decider.spill(tmp_path / "told.parquet")
-    before = fingerprint(decider)
-    with pytest.raises(ValueError, match="do not spill it"):
-        decider.reconfigure(strategy=pb.REGRET())
-    with pytest.raises(ValueError, match="cannot be unlearnt"):
-        decider.amend(made[0], 7.0)
-    assert fingerprint(decider) == before
-    decider.tell(made[11], 1.0)  # it waited, and stays
-    decider.amend(made[11], 2.0)
-    assert decider.ridge.n == 11
-    assert len(decider.log()) == 12
-    assert decider.explain(made[11].id).reason == decider.explain(made[11]).reason
-
-
-def test_what_was_withdrawn_is_amended_only_where_the_choice_is_kept(tmp_path: Path) -> None:
+def test_reasons_and_assumed_outcomes_are_checked() -> None:
     plain = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
-    spilled, _ = played()
-    for decider in (plain, spilled):
-        one, other = decider.ask(np.eye(3)), decider.ask(np.eye(3))
-        decider.withdraw(one)
-        assert other.id in decider.expire(1e-9)
-        if decider is spilled:
-            decider.spill(tmp_path / "told.parquet")
-        before = fingerprint(decider)
-        for decision in (one, other):
-            with pytest.raises(ValueError, match=r"was withdrawn \(.*what was chosen is not kept"):
-                decider.amend(decision, 1.0)
-        assert fingerprint(decider) == before
     with pytest.raises(ValueError, match="which is what `expire` says"):
         plain.withdraw(plain.ask(np.eye(3)), "expired")
     with pytest.raises(TypeError, match="outcome must be a number, got 'none'"):
         pb.Decider(subspace=U3).expire("24h", outcome="none")  # type: ignore[arg-type]
-
-
-def test_a_decision_without_an_outcome_is_spilled_with_the_others(tmp_path: Path) -> None:
-    decider, made = played()
-    decider.withdraw(made[3], "a robot")
-    decider.withdraw(made[10])
-    before = decider.log()
-    decider.spill(tmp_path / "told.parquet")
-    after = decider.log()
-    assert after["id"].tolist() == before["id"].tolist()
-    np.testing.assert_array_equal(after["outcome"], before["outcome"])
-    assert decider.explain(made[10].id).reason
-    assert [d.id for d in decider.pending] == [made[11].id]

@@ -88,7 +88,7 @@ def test_sensitivity_is_how_often_another_u_would_guess_otherwise(decider: pb.De
     row: Any
     for row in log.itertuples():
         X = np.reshape(row.offered, (5, 3))
-        grounds = decider._decision(str(row.id)).grounds
+        grounds = decider.history().find(str(row.id)).grounds
         assert grounds is not None
         theta = grounds.state.ridge.theta
         guesses = [

@@ -107,14 +107,9 @@ def test_what_is_known_and_decided_has_the_same_bits_however_it_is_reached(
     assert amended.ridge.factor.tobytes() != decider.ridge.factor.tobytes()
     amended.amend(first.decision.id, first.outcome)
     assert amended.ridge.factor.tobytes() == decider.ridge.factor.tobytes()
-    reader = decider._logged()
-    for chunk in decider._ledger.decisions():
-        for held in chunk:
-            again = reader.again(held)
-            assert (again.index, again.probability) == (
-                held.decision.index,
-                held.decision.propensity,
-            )
+    for record in decider.history():
+        again = record.decide_again()
+        assert (again.index, again.probability) == (record.event.index, record.event.propensity)
 
 
 def test_without_a_log_it_forgets_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -184,8 +179,6 @@ def test_logs_explanations_audits_and_replays_know_what_was_forgotten(tmp_path: 
         expected = np.einsum("tk,tkj->tj", chances, offered) @ U3.matrix
         np.testing.assert_allclose(replayed.features[:, 1:], expected, atol=1e-12)
         assert not replayed.features[:, 0].any()  # the level is no projection reward
-    decider.spill(tmp_path / "spilled.parquet")
-    assert decider.log()["forgotten"].to_list() == log["forgotten"].to_list()
 
 
 def test_a_number_in_quotes_is_told_from_a_span_of_time() -> None:

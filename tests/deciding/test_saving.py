@@ -94,7 +94,6 @@ def test_columns_and_the_warning_are_remembered(tmp_path: Path) -> None:
 
 def test_the_log_is_saved_too(tmp_path: Path) -> None:
     one = played(log=True)
-    one.spill(tmp_path / "early.parquet")
     later = one.ask(np.eye(3))
     one.tell(later.id, 2.0)
     one.save(tmp_path / "decider")

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits.decisions import limits
+from projbandits.deciding import limits
 from projbandits.strategies import LinearStrategy
 from tests.scales import attack
 

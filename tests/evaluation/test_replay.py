@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import projbandits as pb
-from projbandits.decisions.probabilities import probabilities
+from projbandits.strategies.probabilities import probabilities
 from tests.logs import NOISE, THETA, U, logged, means, naive_replay, often, play, worker
 
 
@@ -45,7 +45,6 @@ def test_the_strategy_that_decided_is_replayed_exactly(strategy: Any, tmp_path: 
     """With a history, a reload, and in part."""
     decider = worker(strategy, 1)
     play(decider, np.random.default_rng(3))
-    decider.spill(tmp_path / "told.parquet")
     decider.save(tmp_path / "decider")
     decider = pb.Decider.load(tmp_path / "decider")
     play(decider, np.random.default_rng(4))

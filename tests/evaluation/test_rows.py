@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import projbandits as pb
-from tests.logs import U, logged, named, often
+from tests.logs import U, logged, named
 
 
 def test_a_log_is_read_from_parquet(tmp_path: Path) -> None:
@@ -17,17 +17,6 @@ def test_a_log_is_read_from_parquet(tmp_path: Path) -> None:
     one = pb.replay(log, pb.GENTRY(), subspace=U).estimates()
     for same in (log, tmp_path / "log.parquet", pd.concat([log[:9], log[9:]])):
         pd.testing.assert_frame_equal(pb.replay(same, pb.GENTRY()).estimates(), one)
-
-
-def test_a_spilled_file_says_what_counted(tmp_path: Path) -> None:
-    decider = pb.Decider(pb.GENTRY(schedule=often), subspace=U, seed=0, log=True)
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        decider.tell(decider.ask(rng.normal(size=(6, 3))).id, rng.normal())
-    expected = pb.replay(decider.log(), pb.GENTRY(), subspace=U).estimates()
-    decider.spill(tmp_path / "told.parquet")
-    for log in (tmp_path / "told.parquet", decider.log()):
-        pd.testing.assert_frame_equal(pb.replay(log, pb.GENTRY()).estimates(), expected)
 
 
 def test_a_polars_table_is_replayed() -> None:
@@ -58,10 +47,9 @@ def test_columns_out_of_order_are_noticed() -> None:
         pb.replay(log, pb.GENTRY())
 
 
-def test_names_that_come_later_are_those_of_the_whole_log(tmp_path: Path) -> None:
+def test_names_that_come_later_are_those_of_the_whole_log() -> None:
     decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0, log=True)
     decider.tell(decider.ask(np.eye(3)).id, 1.0)
-    decider.spill(tmp_path / "told.parquet")
     decider.tell(decider.ask(pd.DataFrame(np.eye(3), columns=["p", "q", "r"])).id, 2.0)
     log = decider.log()
     features = [name for name in log.columns if name.startswith("x[")]

@@ -14,7 +14,6 @@ import numpy as np
 import projbandits as pb
 from projbandits.deciding import recorded
 from projbandits.deciding.stores import open_store
-from projbandits.decisions.readings import Reader
 from projbandits.exceptions import ConflictError, UnknownDecisionError
 from projbandits.ledger import store
 from projbandits.ledger.fold import advanced, snapshot
@@ -216,12 +215,11 @@ class Play:
             self._compare(decider)
             bits.add(snapshot(decider._now()).body)
         assert len(bits) == 1, "what is known depends on how it was reached"
-        reader = Reader(ledger)
-        for some in ledger.decisions():
-            for held in some:
-                made = self.twin.made[held.decision.id]
-                _near(reader.grounds(held).state.ridge.theta, made.theta)
-                assert held.outcome == (made.observed.outcome if made.observed else None)
+        for record in self.deciders[0].history():
+            made = self.twin.made[record.event.id]
+            _near(record.grounds.state.ridge.theta, made.theta)
+            assert record.told == (made.observed is not None)
+            assert made.observed is None or record.outcome == made.observed.outcome
         return Counter({"beliefs right": len(self.deciders)}) + promises(ledger)
 
 

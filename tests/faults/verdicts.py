@@ -4,8 +4,8 @@ from collections import Counter
 from pathlib import Path
 
 import projbandits as pb
+from projbandits.deciding.check import check_promises
 from projbandits.deciding.stores import open_store
-from projbandits.decisions.check import check_promises
 from projbandits.ledger.events import Decided, Told
 from projbandits.ledger.protocol import Ledger
 from tests.faults.workers import NAME, lines, outcome

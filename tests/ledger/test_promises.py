@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits.decisions import offers
-from projbandits.decisions.readings import Reader
+from projbandits.deciding import offers
 from projbandits.ledger.protocol import Exists
 from tests import naive
 from tests.deciders import some_arms
@@ -84,15 +83,13 @@ def test_the_belief_is_that_of_the_outcomes_in_the_ledger(url: str) -> None:
 
 def test_every_decision_can_be_decided_again(url: str) -> None:
     (one, _), _ = played(url)
-    reader = Reader(one._ledger)
     sessions = set()
-    for some in one._ledger.decisions():
-        for held in some:
-            choice = reader.again(held)
-            assert choice.index == held.decision.index
-            assert choice.probability == held.decision.propensity
-            np.testing.assert_array_equal(choice.arm.x, held.arm)
-            sessions.add(held.decision.session)
+    for record in one.history():
+        choice = record.decide_again()
+        assert choice.index == record.event.index
+        assert choice.probability == record.event.propensity
+        np.testing.assert_array_equal(choice.arm.x, record.arm)
+        sessions.add(record.event.session)
     assert 0 in sessions
     assert len(sessions) == 2
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from projbandits.cli.app import app
 from projbandits.exceptions import UnavailableError
 from projbandits.service import tokens
 from projbandits.service.handlers import ROUTES

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._blas import single_threaded_blas
-from projbandits._html import Shown
 from projbandits._version import __version__
 from projbandits.audit import items as reading
 from projbandits.audit import prose
@@ -32,10 +31,11 @@ from projbandits.audit.leak import Leak, leak
 from projbandits.audit.offered_items import OfferedItems
 from projbandits.audit.protected import Protected
 from projbandits.audit.proxies import has_boosting, proxies
-from projbandits.audit.sample import Log, Made, made
+from projbandits.audit.sample import Made, made
 from projbandits.audit.scores import Scores, scores
 from projbandits.audit.segments import Segments
 from projbandits.audit.tally import Gathered, Outcomes
+from projbandits.ledger.history import History
 from projbandits.ridge import Ridge
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Costs(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Audit(Shown, by="audit"):
+class Audit:
     """What an audit found: four answers, and what else must be known.
 
     Parameters
@@ -190,28 +190,32 @@ class Audit(Shown, by="audit"):
     def __str__(self) -> str:
         return prose.text(self)
 
+    def _repr_html_(self) -> str:
+        # By name and only now: nothing here depends on how a notebook shows it.
+        return str(importlib.import_module("projbandits.notebook").audit(self))
+
 
 @single_threaded_blas()
-def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
+def audit(history: History, attributes: Any = None, by: str | None = None) -> Audit:
     """Return the audit of the logged decisions among finitely many arms that were kept.
 
     Parameters
     ----------
-    log : Log
+    history : History
         Where they are.
     attributes, by : optional
         See `Decider.audit`.
     """
-    known, d = log.known, log.known.subspace.ambient
-    items = OfferedItems(d, log.ledger, log.spilled())
+    known = history.belief()
+    items = OfferedItems(history.arms())
     if not len(items.vectors):
-        raise _nothing(made(log, items, None))
+        raise _nothing(made(history, items, None))
     protected = Protected.of(known.subspace, known.columns, items.vectors)
     extra = None
     if attributes is not None:
         extra = reading.read(attributes, items.vectors, known, items.labels)
-    it = Gathered(known, items, protected, _theta(log, items), _segments(log, items, by))
-    it.add_all(made(log, items, by))
+    it = Gathered(known, items, protected, _theta(history, items), _segments(history, items, by))
+    it.add_all(made(history, items, by))
     n = max(it.cases, 1)
     offered = it.exposed.offered
     who = items.who(known.features, it.exposed.largest)
@@ -243,7 +247,7 @@ def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
             who=who,
         ),
     }
-    about = _about(log, it)
+    about = _about(history, it)
     said: dict[str, Any] = {
         name: replace(answer, verdict=getattr(prose, name)(answer, about))
         for name, answer in answers.items()
@@ -256,11 +260,11 @@ def audit(log: Log, attributes: Any = None, by: str | None = None) -> Audit:
     )
 
 
-def _segments(log: Log, items: OfferedItems, by: str | None) -> Segments | None:
+def _segments(history: History, items: OfferedItems, by: str | None) -> Segments | None:
     """Return what tells the segment of what came with a decision under `by`."""
     if by is None:
         return None
-    found = Segments.of(one.segment for one in made(log, items, by, look=False))
+    found = Segments.of(one.segment for one in made(history, items, by, look=False))
     if found is None:
         raise ValueError(
             "by must be a column of the context or a key of meta, which some decision has, got "
@@ -278,14 +282,14 @@ def _one_each(seen: NDArray[np.bool_], who: Who) -> NDArray[np.int64]:
     return np.sort(rows[np.unique(who[rows], return_index=True)[1]])
 
 
-def _theta(log: Log, items: OfferedItems) -> Any:
+def _theta(history: History, items: OfferedItems) -> Any:
     """Return what the returns are believed to follow, the protected part's effect included."""
-    ridge = log.known.state.ridge
-    if log.known.strategy.learns_on != "projection":
+    ridge = history.belief().state.ridge
+    if history.belief().strategy.learns_on != "projection":
         return ridge.theta
     # Of a strategy that learns on projections, what it believes of whole arms is not known.
     outcomes = Outcomes(Ridge.prior(ridge.d, ridge.penalty, ridge.intercept))
-    for one in made(log, items, None, look=False):
+    for one in made(history, items, None, look=False):
         outcomes.add(one)
     return outcomes.ridge.theta
 
@@ -298,10 +302,10 @@ def _nothing(decisions: Iterable[Made]) -> ValueError:
     )
 
 
-def _about(log: Log, it: Gathered) -> About:
-    known = log.known
+def _about(history: History, it: Gathered) -> About:
+    known = history.belief()
     return About(
-        name=log.ledger.name,
+        name=history.name,
         key=known.key,
         position=known.position,
         made=time.time(),

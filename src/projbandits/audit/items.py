@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from projbandits._tables import table_array
 from projbandits._validation import Array, check_distinct_labels, did_you_mean, short
 from projbandits.audit.protected import groups
-from projbandits.decisions.contexts import item_columns, item_places, item_vectors
+from projbandits.features.contexts import item_columns, item_places, item_vectors
 from projbandits.features.encodings import OTHER, Categorical, Numeric
 from projbandits.features.features import Features
 from projbandits.ledger.catalogue import Catalogue

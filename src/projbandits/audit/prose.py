@@ -388,37 +388,6 @@ def _proxies(audit: Audit) -> list[str]:
     return said
 
 
-def untested(audit: Audit) -> list[str]:
-    """Return what was not tested, or only in part."""
-    about, out = audit.about, audit.about.left_out
-    kinds = {
-        "too many": "were made among too many arms to keep",
-        "infinite": "were made in infinite sets",
-        "other subspace": "were made while another subspace held",
-        "not drawn": "were counted, but not looked at, since a random sample tells enough",
-    }
-    said = [f"{out[kind]:,} decisions {text}." for kind, text in kinds.items() if out[kind]]
-    if about.varied and not about.boosting:
-        said.append(
-            "Proxies were not looked for by gradient boosting, since scikit-learn is not "
-            'installed: pip install "projbandits[sklearn]".'
-        )
-    elif about.varied and audit.proxies["r2_boosted"].isna().all():
-        said.append("The distinct arms are too few to look for proxies by gradient boosting.")
-    if about.outcomes < about.decisions:
-        said.append(
-            f"{about.decisions - about.outcomes:,} decisions have no outcome in the log; that is "
-            "fair only if whether one is reported does not depend on it."
-        )
-    if audit.exposure.by is None:
-        said.append("Exposure was not counted apart by a column such as the viewer's segment.")
-    said.append(
-        "Attributes that are neither features nor given to the audit, and whether the features "
-        "that are kept are themselves fair, cannot be seen here."
-    )
-    return said
-
-
 def text(audit: Audit) -> str:
     """Return the audit for a terminal."""
     about, costs = audit.about, audit.given_up

@@ -10,11 +10,11 @@ import numpy as np
 from projbandits._validation import Array
 from projbandits.arms import FiniteArms
 from projbandits.audit.protected import SCORE_ROUNDING
-from projbandits.decisions.decision import Grounds
-from projbandits.decisions.offers import Offer
-from projbandits.decisions.probabilities import probabilities
+from projbandits.ledger.decision import Grounds
+from projbandits.ledger.offer import Offer
 from projbandits.ridge import Ridge
 from projbandits.strategies import Choice, State
+from projbandits.strategies.probabilities import probabilities
 
 SURE_FACTOR = 1e6
 """How much smaller the error of a score becomes than the scores' spread, once sure."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from projbandits.audit.protected import groups
-from projbandits.decisions.contexts import named
+from projbandits.features.contexts import named
 
 ALL = "all"
 """The segment of all decisions together."""

@@ -35,7 +35,7 @@ def audit(
 ) -> None:
     """Show from the log whether the part that must not count had an influence."""
     import projbandits as pb
-    from projbandits.decisions.contexts import item_columns
+    from projbandits.features.contexts import item_columns
 
     table = None if attributes is None else read_table("--attributes", attributes)
     open_store_at(store, name)

@@ -116,7 +116,7 @@ def check(name: Name, store: Url, json: Json = False) -> None:
     from rich.console import Console
     from rich.progress import Progress
 
-    from projbandits.decisions.check import Finding, check_promises
+    from projbandits.deciding.check import Finding, check_promises
 
     found = open_store_at(store, name)
     said = found.problems()

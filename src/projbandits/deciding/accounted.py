@@ -13,11 +13,9 @@ import numpy as np
 
 from projbandits._validation import Array, integer, positive
 from projbandits.deciding.recorded import Recorded
-from projbandits.decisions.decision import Decision
-from projbandits.decisions.readings import Account, Reader
 from projbandits.features.features import Features
-from projbandits.ledger.fold import snapshot
-from projbandits.ledger.in_memory import MemoryLedger
+from projbandits.ledger.decision import Decision
+from projbandits.ledger.history import History
 from projbandits.ledger.labels import Label, read_label
 from projbandits.ledger.protocol import EVENTS_AT_ONCE
 from projbandits.strategies import LinearStrategy
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from projbandits.audit.audit import Audit
-    from projbandits.decisions.explain import Explanation
+    from projbandits.deciding.explain import Explanation
 
 
 class Accounted(Recorded):
@@ -44,14 +42,14 @@ class Accounted(Recorded):
         arms : optional
             What was on offer, all of it, where that was not kept.
         """
-        from projbandits.decisions.explain import explain
+        from projbandits.deciding.explain import explain
 
         if isinstance(decision, str):
-            decision = self._decision(decision)
+            decision = self.history().find(decision).decision
         elif not isinstance(decision, Decision):
             raise TypeError(f"decision must be a Decision or its id, got {decision!r}")
         elif decision.grounds is None and self._ledger.whole:
-            decision = self._decision(decision.id)
+            decision = self.history().find(decision.id).decision
         return explain(self._now(), decision, arms)
 
     def coefficients(self) -> pd.DataFrame:
@@ -116,13 +114,10 @@ class Accounted(Recorded):
             values are cut at their terciles.
         """
         from projbandits.audit.audit import audit
-        from projbandits.audit.sample import Log
 
         if by is not None and not isinstance(by, str):
             raise TypeError(f"by must be a column of the context or a key of meta, got {by!r}")
-        reader = self._logged()
-        log = Log(self._now(), self._ledger, reader, self._spilled)
-        return audit(log, attributes, by)
+        return audit(self.history(), attributes, by)
 
     def log(self) -> pd.DataFrame:
         """Return the decisions as a table, a row each; see `docs/deciding.md` for its columns.
@@ -132,14 +127,13 @@ class Accounted(Recorded):
         """
         import pandas as pd
 
-        from projbandits.decisions.log_table import ATTRIBUTE, about, frame
+        from projbandits.deciding.log_table import ATTRIBUTE, about, frame
 
-        reader = self._logged()
         pieces = [piece for piece in self.iter_log() if len(piece)]
         empty = frame([], self._now())
         table = pd.concat(pieces, ignore_index=True) if pieces else empty
         table = table.sort_values("step", kind="stable", ignore_index=True)
-        table.attrs = {ATTRIBUTE: about(self._now(), reader.strategies())}
+        table.attrs = {ATTRIBUTE: about(self.history())}
         return table
 
     def iter_log(self, chunk: int = EVENTS_AT_ONCE) -> Iterator[pd.DataFrame]:
@@ -150,108 +144,36 @@ class Accounted(Recorded):
         chunk : int
             About how many events are read at a time.
         """
-        from projbandits.decisions import log_file
-        from projbandits.decisions.log_table import frame, renamed
+        from projbandits.deciding.log_table import frame
 
-        reader, known = self._logged(), self._now()
-        chunk = integer("chunk", chunk, least=1)
-        for source in self._files:
-            for table in log_file.tables(source, known.subspace.ambient, self._largest):
-                yield renamed(table, known)
-        for accounts in reader.accounts(chunk=chunk):
-            yield frame(accounts, known)
+        history = self.history()
+        for records in history.chunks(size=integer("chunk", chunk, least=1)):
+            yield frame(records, history.belief())
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write the log to a Parquet file, piece by piece, and return how many decisions it has.
 
         `replay` reads it, and so does anything else that reads Parquet.
         """
-        from projbandits.decisions import log_file
+        from projbandits.deciding import log_file
 
         return log_file.write(Path(path), *self._exported())
 
     def _exported(self) -> tuple[Iterator[pd.DataFrame], str, Iterator[Label | None]]:
         """Return the log piece by piece, an empty one last, its description, and all labels."""
-        from projbandits.decisions.log_table import about, frame
+        from projbandits.deciding.log_table import about, frame
 
-        known = self._now()
-        said = about(known, self._logged().strategies())
-        return chain(self.iter_log(), [frame([], known)]), said, self._labels()
+        history = self.history()
+        arms = history.arms()
+        labels = (arms.label(row) for row in range(len(arms)))
+        read = (None if label is None else read_label(label) for label in labels)
+        return chain(self.iter_log(), [frame([], history.belief())]), about(history), read
 
-    def _labels(self) -> Iterator[Label | None]:
-        """Yield the labels of everything that was ever on offer."""
-        for accounts in self._spilled():
-            yield from (account.decision.label for account in accounts)
-        catalogue = self._ledger.catalogue()
-        if catalogue is None:
-            return
-        for row in range(len(catalogue)):
-            label = catalogue.label(row)
-            yield None if label is None else read_label(label)
-
-    def spill(self, path: str | os.PathLike[str]) -> None:
-        """Move the decisions that wait for nothing from memory to a Parquet file.
-
-        `log`, `explain` and `audit` read it there.
-        """
-        from projbandits.decisions import log_file
-        from projbandits.decisions.log_table import about, frame
-
-        target = Path(path).resolve()
-        with self._lock:
-            reader, ledger, known = self._logged(), self._ledger, self._now()
-            if not isinstance(ledger, MemoryLedger):
-                raise ValueError("a store keeps the log itself, there is nothing to spill: export")
-            if known.state.effects is not None:
-                raise ValueError(
-                    f"{known.strategy!r} believes something of every item, which a file of "
-                    "decisions does not hold: export the log, or keep it in a store"
-                )
-            if target.exists():
-                raise ValueError(f"path must be a new file, {str(path)!r} exists already")
-            waiting = {held.decision.id: held.decision.known for held in ledger.pending()}
-            pieces = (
-                frame([a for a in accounts if a.decision.id not in waiting], known)
-                for accounts in reader.accounts()
-            )
-            rows = (piece for part in (pieces, [frame([], known)]) for piece in part)
-            log_file.write(target, rows, about(known, reader.strategies()), self._labels())
-            # What waits for its outcome stays, with what was believed when it was decided.
-            mates = reader.counted_by(ledger.pending())
-            others = [
-                snapshot(reader.known(at), mates.get(at, ())) for at in sorted({*waiting.values()})
-            ]
-            self._files.append(str(target))
-            ledger.forget(snapshot(known), others)
-            self._snapshot_at = known.position
-
-    def _logged(self) -> Reader:
-        """Return a reader of the log."""
+    def history(self) -> History:
+        """Return the decisions up to now, each with its outcome, what was offered and believed."""
         if not self._ledger.whole:
             raise ValueError("this decider keeps no log: make it with Decider(..., log=True)")
-        return Reader(self._ledger, self._given)
-
-    def _spilled(self, only: str | None = None) -> Iterator[list[Account]]:
-        """Yield the decisions that were moved to files, or one of them, with their grounds."""
-        from projbandits.decisions import log_file
-
-        known = self._now()
-        for source in self._files:
-            for table in log_file.tables(source, known.subspace.ambient, self._largest, only):
-                with log_file.named(source):
-                    accounts = log_file.accounts(table, known)
-                yield accounts
-
-    def _decision(self, id: str) -> Decision:
-        """Return a decision in the log with its grounds."""
-        reader = self._logged()
-        held = self._ledger.held(id)
-        if held is not None:
-            return Decision.of(held, reader.grounds(held))
-        for accounts in self._spilled(id):
-            for account in accounts:
-                return account.decision
-        raise KeyError(f"decision must be in the log, got {id!r}")
+        return History(self._ledger, self._given, self._now().position)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file, which appears whole or not at all.

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, overload
 from projbandits._blas import while_small
 from projbandits._tables import aligned
 from projbandits.arms import DecisionSet
-from projbandits.deciding import reports
+from projbandits.deciding import offers, reports
 from projbandits.deciding.accounted import Accounted
 from projbandits.deciding.close_columns import warn_of_what_is_left_out
+from projbandits.deciding.labels import is_fresh, read_labels
 from projbandits.deciding.units import look
-from projbandits.decisions import contexts, offers
-from projbandits.decisions.choose import (
+from projbandits.features import contexts
+from projbandits.ledger.choose import (
     NOT_KEPT,
     Asked,
     Last,
@@ -25,11 +26,11 @@ from projbandits.decisions.choose import (
     repeated,
     same_terms,
 )
-from projbandits.decisions.decision import Decision
-from projbandits.decisions.labels import is_fresh, read_labels
+from projbandits.ledger.decision import Decision
 from projbandits.ledger.events import Decided, Event, Offered
 from projbandits.ledger.fold import Known
 from projbandits.ledger.labels import Label
+from projbandits.ledger.offer import Offer
 from projbandits.ledger.protocol import Behind, Exists, Snapshot
 
 KEPT_NUMBERS = 100_000
@@ -244,7 +245,7 @@ class Asking(Accounted):
     def _done(self, ready: Ready, made: Made) -> list[Decision]:
         """Return decisions that are recorded, and remember what was on offer."""
         offer, numbers, _, _ = made.last
-        if made.kept and isinstance(offer, offers.Offer):
+        if made.kept and isinstance(offer, Offer):
             # The rows are in the ledger now, and need not be told again.
             offer.numbers = numbers._replace(events=[]) if numbers.events else numbers
             self._recent.keep(ready.request.arms, made.last)
@@ -270,7 +271,7 @@ class Asking(Accounted):
             X = features.transform(arms, request.context)
             read = offers.read("arms", X, known.subspace, known.columns, penalty)
             labels = read_labels(ids, arms, len(X), needed)
-            return offers.Offer(X, known.columns, labels), read[1]
+            return Offer(X, known.columns, labels), read[1]
         if request.context is not None:
             raise ValueError(
                 "context needs a decider that knows what to make of it: pb.Decider(features="
@@ -283,7 +284,7 @@ class Asking(Accounted):
 
     def _check_index(self, arms: Any, offered: DecisionSet, known: Known) -> None:
         """Raise if arms are called 0, 1, ... by a fresh index, and are not who they were."""
-        if not is_fresh(getattr(arms, "index", None)) or not isinstance(offered, offers.Offer):
+        if not is_fresh(getattr(arms, "index", None)) or not isinstance(offered, Offer):
             return
         own = offered.vectors[:, contexts.item_places(known.features, known.subspace.ambient)]
         before = self._by_number
@@ -333,7 +334,7 @@ class Asking(Accounted):
 
     def _prepared(self, offered: DecisionSet, new: int) -> tuple[DecisionSet, bool, Numbered]:
         """Return the arms, whether they are kept, and how the ledger refers to them."""
-        if not isinstance(offered, offers.Offer):
+        if not isinstance(offered, Offer):
             return offered, True, numbered(self._ledger, offered)
         if not self._ledger.whole and offered.vectors.size > KEPT_NUMBERS:
             return offered, False, NOT_KEPT

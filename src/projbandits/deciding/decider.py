@@ -14,17 +14,17 @@ import numpy.typing as npt
 from projbandits._validation import LARGEST_SEED, integer, short
 from projbandits.deciding import reports
 from projbandits.deciding.ask import Asking
-from projbandits.deciding.finding import Finding
-from projbandits.deciding.stores import named_ledger
-from projbandits.deciding.units import look
-from projbandits.decisions.decision import Decision
-from projbandits.decisions.eligibility import (
+from projbandits.deciding.eligibility import (
     check_all_suit,
     check_features,
     check_suits,
     check_told_apart,
 )
+from projbandits.deciding.finding import Finding
+from projbandits.deciding.stores import named_ledger
+from projbandits.deciding.units import look
 from projbandits.features.features import Features
+from projbandits.ledger.decision import Decision
 from projbandits.ledger.describing import strategy_fields
 from projbandits.ledger.events import Learnt, Opened
 from projbandits.ledger.fold import carries, changed, opened

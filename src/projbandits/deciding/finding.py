@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +11,11 @@ import numpy as np
 from projbandits._validation import Array, did_you_mean
 from projbandits.arms import FiniteArms
 from projbandits.deciding.accounted import Accounted
-from projbandits.decisions.contexts import named, noted
-from projbandits.decisions.decision import Decision
-from projbandits.decisions.offers import match
-from projbandits.decisions.readings import Account
+from projbandits.deciding.offers import match
+from projbandits.features.contexts import named, noted
 from projbandits.finding import SideInformation, SubspaceEstimate
+from projbandits.ledger.decision import Grounds
+from projbandits.ledger.events import Decided
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,15 +80,15 @@ class Finding(Accounted):
         import pandas as pd
 
         side, names = SideInformation(), self._now().columns
-        for accounts in self._read():
-            told = [a for a in accounts if not np.isnan(a.outcome)]
+        for records in self.history().chunks():
+            told = [record for record in records if record.told]
             if not told:
                 continue
-            arms: Any = np.array([account.decision.arm for account in told])
+            arms: Any = np.array([record.arm for record in told])
             if names is not None:
                 arms = pd.DataFrame(arms, columns=list(names))
-            outcomes = [account.outcome for account in told]
-            groups = [_group(account.decision, by) for account in told]
+            outcomes = [record.outcome for record in told]
+            groups = [_group(record.event, by) for record in told]
             side = side.update(groups=(arms, outcomes, groups))
         if side.kind is None:
             raise ValueError("the log must hold outcomes to find a subspace from, it has none")
@@ -123,11 +122,10 @@ class Finding(Accounted):
         rests = [found.left_out.basis, *found.resampled]
         stacked = np.array(rests if order is None else [basis[order] for basis in rests])
         rows = {}
-        for accounts in self._read():
-            for account in accounts:
-                row = _differs(account.decision, stacked)
-                if row is not None:
-                    rows[account.decision.id] = row
+        for record in self.history():
+            row = _differs(record.grounds, stacked)
+            if row is not None:
+                rows[record.event.id] = row
         if not rows:
             raise ValueError(
                 "the log must hold decisions among finitely many arms with what was on offer, it "
@@ -137,15 +135,10 @@ class Finding(Accounted):
         table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("id")
         return Sensitivity(float(table["differs"].mean()), table)
 
-    def _read(self) -> Iterator[list[Account]]:
-        """Yield the decisions of the log, those in files first."""
-        return chain(self._spilled(), self._logged().accounts(outcome_position=False))
 
-
-def _differs(decision: Decision, rests: Array) -> tuple[int, float, int, float] | None:
+def _differs(grounds: Grounds, rests: Array) -> tuple[int, float, int, float] | None:
     """Return a row of `Sensitivity.decisions`; the first of `rests` is what was found."""
-    grounds = decision.grounds
-    if grounds is None or not isinstance(grounds.arms, FiniteArms):
+    if not isinstance(grounds.arms, FiniteArms):
         return None
     X, theta = grounds.arms.vectors, grounds.state.ridge.theta
     wanted = theta - np.einsum("bij,bj->bi", rests, np.einsum("bij,i->bj", rests, theta))
@@ -161,13 +154,11 @@ def _differs(decision: Decision, rests: Array) -> tuple[int, float, int, float] 
     return int(rows[best]), float((others != best).mean()), shown, gap
 
 
-def _group(decision: Decision, by: str) -> str:
-    value = noted(by, decision.around, decision.note)
+def _group(decision: Decided, by: str) -> str:
+    value = noted(by, decision.context, decision.meta)
     if value is None:
-        known = [
-            *(decision.context or ()),
-            *(decision.meta if isinstance(decision.meta, dict) else ()),
-        ]
+        notes = [json.loads(note) for note in (decision.context, decision.meta) if note is not None]
+        known = [name for note in notes if isinstance(note, dict) for name in note]
         raise ValueError(
             "by must be a column of the context or a key of meta that every decision has, got "
             f"{by!r}, which decision {decision.id!r} lacks{did_you_mean(by, known)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import math
 import threading
 from collections.abc import Sequence
 from datetime import timedelta
@@ -11,13 +10,13 @@ from typing import Any
 
 from projbandits._validation import Array
 from projbandits.deciding import reports
+from projbandits.deciding.eligibility import check_suits
 from projbandits.deciding.open_outcomes import Unheard
 from projbandits.deciding.outliers import Outliers
 from projbandits.deciding.units import Looked
-from projbandits.decisions.choose import Recent
-from projbandits.decisions.decision import Decision
-from projbandits.decisions.eligibility import check_suits
 from projbandits.features.features import Features
+from projbandits.ledger.choose import Recent
+from projbandits.ledger.decision import Decision
 from projbandits.ledger.events import Amended, Event, Told
 from projbandits.ledger.fold import SECONDS, Known, advanced, snapshot
 from projbandits.ledger.forking import renewed
@@ -77,8 +76,6 @@ class Recorded:
         self._outliers = Outliers()
         self._unheard = Unheard()
         self._by_number: Array | None = None
-        self._files: list[str] = []
-        self._largest = math.inf
         self._lock, self._deciding = threading.RLock(), threading.RLock()
         renewed(self)
 

@@ -15,11 +15,12 @@ import numpy.typing as npt
 
 from projbandits._tables import aligned, is_table
 from projbandits._validation import integer, positive, real, real_vector, short, storable
-from projbandits.decisions import contexts, offers
-from projbandits.decisions.decision import Decision
-from projbandits.decisions.eligibility import check_subspace, check_suits
-from projbandits.decisions.labels import is_fresh, items_of
-from projbandits.decisions.limits import LARGEST_NUMBER, check_outcome
+from projbandits.deciding import offers
+from projbandits.deciding.eligibility import check_subspace, check_suits
+from projbandits.deciding.labels import is_fresh, items_of
+from projbandits.deciding.limits import LARGEST_NUMBER, check_outcome
+from projbandits.features import contexts
+from projbandits.ledger.decision import Decision
 from projbandits.ledger.describing import strategy_fields
 from projbandits.ledger.events import Amended, Changed, Decayed, Event, Learnt, Told, Withdrawn
 from projbandits.ledger.fold import DECISIONS, SECONDS, Known

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import isfinite, sqrt
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from projbandits.deciding.eligibility import check_suits
+from projbandits.deciding.limits import LARGEST_ENTRY, check_estimate
 from projbandits.deciding.validate import check_event, half_life, items, or_none, text, texts, whole
-from projbandits.decisions.eligibility import check_suits
-from projbandits.decisions.limits import LARGEST_ENTRY, check_estimate
 from projbandits.ledger import dump
 from projbandits.ledger.codec import EVENT_KINDS, LENGTH, claimed, decode
 from projbandits.ledger.describing import strategy_of
@@ -23,13 +22,6 @@ from projbandits.ledger.index import REMEMBERED, Fate
 from projbandits.ledger.protocol import Behind, Exists, Held, Snapshot
 from projbandits.ledger.streams import SESSIONS
 from projbandits.strategies import LinearStrategy
-
-
-def local(value: Any) -> bool:
-    """Tell whether these are paths of this machine; an address would be fetched."""
-    return texts(value) and all(
-        Path(path).is_absolute() and not Path(path).drive.startswith("\\\\") for path in value
-    )
 
 
 def _digests(value: Any) -> bool:
@@ -48,7 +40,6 @@ FILE_FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "draws": ("a count", whole(0)),
     "span_checked": ("true or false", lambda value: type(value) is bool),
     "history": ("texts by their names", _digests),
-    "log_files": ("absolute local paths", local),
 }
 """What each field of a file must be."""
 

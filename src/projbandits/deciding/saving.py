@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from projbandits._files import whole as whole_file
 from projbandits._version import __version__
 from projbandits.deciding import restore
-from projbandits.decisions.eligibility import check_all_suit, check_suits
+from projbandits.deciding.eligibility import check_all_suit, check_suits
 from projbandits.ledger import dump
 from projbandits.ledger.codec import LENGTH
 from projbandits.ledger.describing import strategy_fields, strategy_of
@@ -51,7 +51,6 @@ def save(decider: Accounted, path: Path) -> None:
         "draws": decider._draws,
         "span_checked": decider._span_checked,
         "history": dump.history(ledger),
-        "log_files": [*decider._files],
     }
     text = json.dumps(fields).encode()
     with whole_file(path) as part, open(part, "wb+") as file:
@@ -91,7 +90,6 @@ def load(
         if resume:
             decider._draws = fields["draws"]
         decider._span_checked = fields["span_checked"]
-        decider._files, decider._largest = [*fields["log_files"]], largest
         restore.check_known(decider._known, fields)
     return decider
 

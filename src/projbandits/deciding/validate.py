@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from projbandits._validation import LARGEST_SEED
-from projbandits.decisions.decision import LARGEST_COUNT, LATEST
-from projbandits.decisions.limits import LARGEST_ENTRY, LARGEST_NUMBER
+from projbandits.deciding.limits import LARGEST_ENTRY, LARGEST_NUMBER
 from projbandits.features.features import Features
+from projbandits.ledger.decision import LARGEST_COUNT, LATEST
 from projbandits.ledger.describing import set_of
 from projbandits.ledger.events import Decided, Described, Event, Learnt, Offered
 from projbandits.ledger.fold import DECISIONS, SECONDS, Known

@@ -12,11 +12,10 @@ import numpy as np
 from projbandits._validation import Array
 from projbandits.arms import FiniteArms
 from projbandits.deciding.accounted import Accounted
-from projbandits.decisions.probabilities import probabilities
-from projbandits.decisions.readings import Reader
 from projbandits.evaluation.rows import lacking, no_outcomes
 from projbandits.evaluation.schema import SUM, Chunk, Ints
-from projbandits.ledger.protocol import Held, Ledger
+from projbandits.ledger.history import History, Record
+from projbandits.strategies.probabilities import probabilities
 
 LEDGER_ROWS = 8192
 """About how many events are read at a time."""
@@ -41,17 +40,14 @@ class LedgerRows:
     rows: int | None = None
     names: tuple[str, ...] = ()
 
-    def __init__(self, ledger: Ledger, arms: Array, reader: Reader | None) -> None:
-        self._ledger, self._reader = ledger, reader
-        self._last = ledger.last()
+    def __init__(self, history: History, arms: Array, chances: bool) -> None:
+        self._history, self._with_chances = history, chances
         self._kept: list[ChunkPiece] | None = None
         self.arms = arms
 
     def without_chances(self) -> LedgerRows:
         """Return the same decisions with no more than the propensities of their choices."""
-        rows = LedgerRows(self._ledger, self.arms, None)
-        rows._last = self._last
-        return rows
+        return LedgerRows(self._history, self.arms, False)
 
     def pieces(self) -> Iterator[ChunkPiece]:
         """Yield some thousand decisions at a time."""
@@ -59,8 +55,8 @@ class LedgerRows:
             yield from self._kept
             return
         first, size, kept = 0, 0, list[ChunkPiece]()
-        for some in self._ledger.decisions(0, LEDGER_ROWS):
-            told = [h for h in some if h.outcome is not None and h.position <= self._last]
+        for some in self._history.chunks(size=LEDGER_ROWS):
+            told = [record for record in some if record.told]
             if not told:
                 continue
             piece = ChunkPiece(self._chunk(told, first))
@@ -74,10 +70,10 @@ class LedgerRows:
         if size <= KEPT_BYTES:
             self._kept = kept
 
-    def _chunk(self, told: list[Held], first: int) -> Chunk:
+    def _chunk(self, told: list[Record], first: int) -> Chunk:
         offers, positions = list[Any](), np.empty(len(told), dtype=np.int64)
         for t, held in enumerate(told):
-            event = held.decision
+            event = held.event
             index, rows = event.index, event.rows
             if rows is None or index is None:
                 raise lacking("offered", event.id)
@@ -97,43 +93,36 @@ class LedgerRows:
             self.arms,
             offered[np.arange(len(told)), positions].astype(np.int64),
             np.array([held.outcome for held in told], dtype=np.float64),
-            np.array([held.decision.propensity for held in told]),
+            np.array([held.event.propensity for held in told]),
             self._chances(told, positions, widest),
             offered=offered,
             position=positions,
-            time=np.array([held.decision.time for held in told]),
+            time=np.array([held.event.time for held in told]),
         )
 
-    def _chances(self, told: list[Held], positions: Ints, widest: int) -> Array | None:
+    def _chances(self, told: list[Record], positions: Ints, widest: int) -> Array | None:
         """Return how likely each arm on offer was, by the belief of the time.
 
         None if that is unknown, or not what was recorded.
         """
-        if self._reader is None:
+        if not self._with_chances:
             return None
         found = np.zeros((len(told), widest))
-        # Of several processes, each may have known something else: no belief twice.
-        for t in sorted(range(len(told)), key=lambda t: told[t].decision.known):
-            grounds = self._reader.grounds(told[t])
+        for t, held in enumerate(told):
+            grounds = held.grounds
             assert isinstance(grounds.arms, FiniteArms)
             chances = probabilities(grounds.strategy, grounds.state, grounds.arms)
             if chances is None:
                 return None
             found[t, : len(chances)] = chances
-        recorded = np.array([held.decision.propensity for held in told])
+        recorded = np.array([held.event.propensity for held in told])
         made = found[np.arange(len(told)), positions]
         return found if (np.abs(made - recorded) <= SUM).all() else None
 
 
 def ledger_rows(decider: Accounted) -> LedgerRows:
     """Return the decisions of a decider, or raise and say what it lacks."""
-    reader = decider._logged()
-    if decider._files:
-        raise ValueError(
-            "decider must have its whole log in its ledger, some of it was spilled to files: pass "
-            "the decider itself to replay"
-        )
-    catalogue = decider._ledger.catalogue()
-    if catalogue is None or not len(catalogue):
+    history = decider.history()
+    if not len(history.arms()):
         raise no_outcomes()
-    return LedgerRows(decider._ledger, np.array(catalogue.vectors), reader)
+    return LedgerRows(history, np.array(history.arms().vectors), True)

@@ -14,7 +14,7 @@ import numpy as np
 from projbandits._cached import cached_property
 from projbandits._validation import Array, positive
 from projbandits.deciding.accounted import Accounted
-from projbandits.decisions.offers import match
+from projbandits.deciding.offers import match
 from projbandits.evaluation.fit import Fit, fit
 from projbandits.evaluation.formats import VowpalRows, open_bandit
 from projbandits.evaluation.ledger_log import LedgerRows, ledger_rows

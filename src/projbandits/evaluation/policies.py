@@ -10,12 +10,13 @@ import numpy as np
 from projbandits._validation import Array, short
 from projbandits.arms import Arm
 from projbandits.deciding.accounted import Accounted
-from projbandits.decisions.eligibility import check_suits
-from projbandits.decisions.offers import Offer, match
-from projbandits.decisions.probabilities import probabilities
+from projbandits.deciding.eligibility import check_suits
+from projbandits.deciding.offers import match
 from projbandits.evaluation.schema import SUM, Chunk
+from projbandits.ledger.offer import Offer
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy
+from projbandits.strategies.probabilities import probabilities
 from projbandits.subspace import Subspace
 
 

@@ -13,8 +13,7 @@ import numpy as np
 from projbandits._blas import single_threaded_blas
 from projbandits._validation import Array, one_of, positive
 from projbandits.arms import Arm
-from projbandits.decisions.eligibility import check_suits
-from projbandits.decisions.offers import Offer
+from projbandits.deciding.eligibility import check_suits
 from projbandits.evaluation.estimators import CLIP, bounded, check_bounds, turned
 from projbandits.evaluation.grouping import SCALED_PENALTY
 from projbandits.evaluation.judging import VALUES, judge
@@ -24,6 +23,7 @@ from projbandits.evaluation.offpolicy import Replay
 from projbandits.evaluation.policies import stated
 from projbandits.evaluation.rows import Logged, Offered, open_log
 from projbandits.evaluation.spreading import Progress
+from projbandits.ledger.offer import Offer
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy, State
 from projbandits.strategies.open import Learnt, Rows

@@ -15,8 +15,8 @@ from projbandits._cached import cached_property
 from projbandits._tables import is_table
 from projbandits._validation import Array
 from projbandits.deciding.accounted import Accounted
-from projbandits.decisions.log_table import ATTRIBUTE
-from projbandits.decisions.offers import match
+from projbandits.deciding.log_table import ATTRIBUTE
+from projbandits.deciding.offers import match
 from projbandits.ledger.fold import learns_plainly
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy

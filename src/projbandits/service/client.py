@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import httpx
     import pandas as pd
 
-    from projbandits.decisions.explain import Explanation
+    from projbandits.deciding.explain import Explanation
 
 Value = TypeVar("Value")
 

@@ -7,7 +7,7 @@ from collections import Counter
 from functools import partial
 from html import escape
 from importlib.resources import files
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -166,14 +166,10 @@ def exploring(decider: Decider, seen: Overview) -> dict[str, Any]:
     """Return how often the last decisions were not the best guess, by item and in all."""
     chosen, explored = Counter[str](), Counter[str]()
     after = seen.positions[-LOOKED] - 1 if len(seen.positions) >= LOOKED else 0
-    accounts = (
-        account
-        for some in decider._logged().accounts(after, outcome_position=False)
-        for account in some
-    )
-    for account in islice(accounts, LOOKED):
-        made, grounds = account.decision, account.decision.grounds
-        if grounds is None or not isinstance(grounds.arms, FiniteArms) or made.index is None:
+    records = chain.from_iterable(decider.history().chunks(after))
+    for record in islice(records, LOOKED):
+        made, grounds = record.decision, record.grounds
+        if not isinstance(grounds.arms, FiniteArms) or made.index is None:
             continue
         scores = grounds.arms.scores(grounds.strategy.aim(grounds.state)) + grounds.own
         name = f"arm {made.index}" if made.label is None else str(made.label)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from projbandits._tables import read_csv
 from projbandits._validation import check_distinct_labels, short
-from projbandits.decisions.footer import declared
+from projbandits.deciding.footer import declared
 from projbandits.service.errors import Refused
 
 if TYPE_CHECKING:

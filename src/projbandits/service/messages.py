@@ -14,8 +14,8 @@ import numpy as np
 from projbandits._tables import is_table
 from projbandits._validation import short
 from projbandits.deciding import Decision, reports
-from projbandits.decisions.explain import Explanation
-from projbandits.decisions.labels import read_labels
+from projbandits.deciding.explain import Explanation
+from projbandits.deciding.labels import read_labels
 from projbandits.exceptions import ConflictError, UnavailableError, UnknownDecisionError
 from projbandits.ledger.streams import new_id
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 
-from projbandits.deciding import Decider
-from projbandits.decisions import log_file
+from projbandits.deciding import Decider, log_file
 
 
 class Sink(io.RawIOBase):

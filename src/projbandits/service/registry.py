@@ -19,11 +19,10 @@ from pydantic import ValidationError
 
 from projbandits import specs
 from projbandits._validation import real, short
-from projbandits.deciding import Decider
+from projbandits.deciding import Decider, offers
+from projbandits.deciding.limits import check_outcome
 from projbandits.deciding.reports import half_life, seconds
 from projbandits.deciding.stores import open_store
-from projbandits.decisions import offers
-from projbandits.decisions.limits import check_outcome
 from projbandits.exceptions import ConflictError, UnknownDecisionError
 from projbandits.ledger.documents import Documents
 from projbandits.service import item_files, raw, tokens

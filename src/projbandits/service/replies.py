@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from projbandits.deciding import Decider, Decision
-from projbandits.decisions.explain import Explanation
+from projbandits.deciding.explain import Explanation
 from projbandits.ledger.protocol import Held
 from projbandits.subspace import feature_names
 

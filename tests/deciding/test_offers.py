@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import projbandits as pb
-from projbandits.decisions import offers
+from projbandits.deciding import offers
+from projbandits.ledger.offer import Offer
 from projbandits.strategies.information import BELIEF_DRAWS, TURNS, normal_table
 from tests.deciders import NAMED, fingerprint
 from tests.worlds import U3
@@ -56,7 +57,7 @@ def test_of_very_many_arms_none_is_copied_and_the_basis_spans() -> None:
     assert decision.grounds is not None
     assert decision.grounds.arms is None
     assert decision.arm.base is None
-    offer = offers.Offer(X)
+    offer = Offer(X)
     assert np.shares_memory(offer.vectors, X)
     for method in ("pivoted-qr", "first"):
         rows = [arm.index for arm in offer.basis_arms(method) if arm.index is not None]
@@ -66,7 +67,7 @@ def test_of_very_many_arms_none_is_copied_and_the_basis_spans() -> None:
     thin = np.zeros((50_000, 3))
     thin[:, 0] = 1.0
     thin[777, 1] = thin[778, 2] = 1.0  # between the rows looked at first
-    assert offers.Offer(thin).rank == 3
+    assert Offer(thin).rank == 3
     with pytest.raises(ValueError, match="too many arms to keep"):
         decider.explain(decision)
     table = decider.explain(decision, arms=X).table
@@ -84,7 +85,7 @@ def test_of_very_many_arms_some_are_weighed(
     decider = pb.Decider(strategy, subspace=U3, seed=0)
     for _ in range(5):
         decider.tell(decider.ask(X[rng.integers(3000, size=4)]).id, float(rng.normal()))
-    state, offer = decider._now().state, offers.Offer(X)
+    state, offer = decider._now().state, Offer(X)
     rows = strategy.candidates(state, offer).rows
     start = state.step % TURNS * BELIEF_DRAWS
     directions = strategy.belief(state).directions(normal_table(3)[start : start + BELIEF_DRAWS])
@@ -243,7 +244,7 @@ def test_among_very_many_arms_a_rare_one_is_still_explored(method: str) -> None:
     X[:, 2] = 3.0
     X[7777, 1] = 1e3
     twin = np.column_stack([X, X[:, 0] - X[:, 3]])
-    rows = offers.Offer(twin).basis_rows(method)
+    rows = Offer(twin).basis_rows(method)
     assert 7777 in rows
     assert len(rows) == 4
     assert np.linalg.matrix_rank(twin[rows] / np.abs(twin).max(axis=0)) == 4

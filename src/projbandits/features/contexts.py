@@ -33,7 +33,7 @@ def around(features: Features | None, items: Any, context: Any) -> str | None:
     Examples
     --------
     >>> import projbandits as pb
-    >>> from projbandits.decisions.contexts import around
+    >>> from projbandits.features.contexts import around
     >>> features = pb.Features(numeric={"length": (0.0, 1.0), "hour": (0.0, 1.0)}, context=["hour"])
     >>> around(features.fit(), [{"length": 90, "hour": 7}, {"length": 120, "hour": 7}], None)
     '{"hour": 7}'
@@ -146,7 +146,7 @@ def named(value: Any) -> str:
 
     Examples
     --------
-    >>> from projbandits.decisions.contexts import named
+    >>> from projbandits.features.contexts import named
     >>> named(1), named(1.0), named(0.5), named(True), named("1"), named(["a", 2])
     ('1', '1', '0.5', 'True', '1', '["a", 2]')
     """

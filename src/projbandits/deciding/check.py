@@ -12,7 +12,6 @@ import numpy as np
 
 from projbandits._blas import single_threaded_blas
 from projbandits._validation import Array
-from projbandits.decisions.readings import Reader
 from projbandits.ledger.events import (
     Changed,
     Decayed,
@@ -25,7 +24,8 @@ from projbandits.ledger.events import (
     Withdrawn,
 )
 from projbandits.ledger.fold import DECISIONS, Known, advanced, learns_plainly
-from projbandits.ledger.protocol import Held, Ledger
+from projbandits.ledger.history import History, Record
+from projbandits.ledger.protocol import Ledger
 
 BELIEF_TOLERANCE = 1e-8
 """How far a belief may be from the ridge solution of the outcomes in its ledger."""
@@ -74,7 +74,7 @@ def check_promises(
     Examples
     --------
     >>> import projbandits as pb
-    >>> from projbandits.decisions.check import check_promises
+    >>> from projbandits.deciding.check import check_promises
     >>> U = pb.Subspace.coordinates([0], d=2)
     >>> decider = pb.Decider(pb.GENTRY(), subspace=U, log=True, seed=0)
     >>> decider.tell(decider.ask([[1.0, 0.0], [0.5, 1.0]]).id, 1.0)
@@ -94,13 +94,12 @@ def check_promises(
             weights.add(position, event)
         progress(chunk[-1].position, 2 * last)
     known = advanced(ledger, None, last)
-    sums, again = _Sums(known, tally.history, weights), _Again(Reader(ledger))
-    for some in ledger.decisions():
-        some = [held for held in some if held.position <= last]
-        for held in some:
-            sums.add(held.arm, *tally.fates.get(held.decision.id, (0, None)))
-        again.add(some)
-        progress(last + min(some[-1].position if some else last, last), 2 * last)
+    sums, again = _Sums(known, tally.history, weights), _Again()
+    for some in History(ledger, upto=last).chunks():
+        for record in some:
+            sums.add(record.arm, *tally.fates.get(record.event.id, (0, None)))
+            again.add(record)
+        progress(last + some[-1].position, 2 * last)
     return [
         tally.missing(ledger.base, last),
         tally.twice(),
@@ -269,26 +268,23 @@ class _Sums:
 class _Again:
     """Decides everything again."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+    def __init__(self) -> None:
         self.same, self.lost = 0, 0
         self.others = list[str]()
 
-    def add(self, some: list[Held]) -> None:
-        # In the order of what was known, so that no belief is made twice.
-        for held in sorted(some, key=lambda held: held.decision.known):
-            event = held.decision
-            try:
-                choice = self._reader.again(held)
-            except ValueError:
-                self.lost += 1
-                continue
-            p, q = choice.probability, event.propensity
-            fits = choice.index == event.index and (p == q or (math.isnan(p) and math.isnan(q)))
-            if fits and choice.arm.x.tobytes() == held.arm.tobytes():
-                self.same += 1
-            else:
-                self.others.append(event.id)
+    def add(self, record: Record) -> None:
+        event = record.event
+        try:
+            choice = record.decide_again()
+        except ValueError:
+            self.lost += 1
+            return
+        p, q = choice.probability, event.propensity
+        fits = choice.index == event.index and (p == q or (math.isnan(p) and math.isnan(q)))
+        if fits and choice.arm.x.tobytes() == record.arm.tobytes():
+            self.same += 1
+        else:
+            self.others.append(event.id)
 
     def finding(self) -> Finding:
         found = f"{self.same + len(self.others)} decided again, {self.same} the same"

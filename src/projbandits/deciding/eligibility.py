@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-from projbandits.decisions.limits import LARGEST_NUMBER
+from projbandits.deciding.limits import LARGEST_NUMBER
 from projbandits.features.features import Features
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._validation import Array
-from projbandits.arms import DecisionSet, FiniteArms
+from projbandits.arms import DecisionSet
 from projbandits.ledger.events import Decided
 from projbandits.ledger.labels import Label, read_label
 from projbandits.ledger.protocol import Held
@@ -142,43 +141,3 @@ class Decision:
             e.id, e.index, arm, e.propensity, e.estimate, e.standard_error, e.step, e.time,
             label, e.meta, grounds, e.context,
         )  # fmt: skip
-
-
-def check_sound(decision: Decision, largest: float, steps: int) -> None:
-    """Raise unless a decision that was read from a file can be one of the first `steps`.
-
-    Parameters
-    ----------
-    decision : Decision
-        With its grounds, if they are known.
-    largest : float
-        The largest entry of an arm.
-    steps : int
-        How many decisions were made.
-    """
-    p, error, index = decision.propensity, decision.standard_error, decision.index
-    sound = {
-        "index": index is None or 0 <= index <= LARGEST_COUNT,
-        "arm": bool((np.abs(decision.arm) <= largest).all()),
-        "propensity": math.isnan(p) or 0.0 <= p <= 1.0,
-        "estimate": math.isfinite(decision.estimate),
-        "standard_error": math.isnan(error) or 0.0 <= error < math.inf,
-        "step": 1 <= decision.step <= steps,
-        "asked": 0.0 <= decision.asked <= LATEST,
-    }
-    grounds = decision.grounds
-    if grounds is not None:
-        taken, arms = grounds.taken, grounds.arms
-        sound["taken"] = len(set(taken)) == len(taken) and min(taken, default=0) >= 0
-        sound["taken"] &= index not in taken
-        if isinstance(arms, FiniteArms):
-            size = arms.size + len(taken)
-            sound["taken"] &= max(taken, default=0) < size
-            sound["offered"] = bool((np.abs(arms.vectors) <= largest).all())
-            sound["index"] = index is not None and 0 <= index < size
-            if sound["index"] and sound["taken"] and index is not None:
-                chosen = arms.vectors[grounds.position(index)]
-                sound["arm"] &= bool((chosen == decision.arm).all())
-    for name, fine in sound.items():
-        if not fine:
-            raise ValueError(f"decision {decision.id!r} has no sound {name}")

@@ -10,13 +10,12 @@ import numpy as np
 
 from projbandits._blas import single_threaded_blas
 from projbandits.arms import FiniteArms
-from projbandits.decisions.decision import Decision, Grounds
-from projbandits.decisions.probabilities import probabilities
-from projbandits.decisions.readings import Account
+from projbandits.ledger.decision import Decision, Grounds
 from projbandits.ledger.fold import Known, learns_plainly
+from projbandits.ledger.history import History, Record
 from projbandits.ledger.labels import Label, read_label
-from projbandits.strategies import LinearStrategy
 from projbandits.strategies.open import Learnt
+from projbandits.strategies.probabilities import probabilities
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,11 +27,11 @@ TIME: Final = "datetime64[us, UTC]"
 
 
 @single_threaded_blas()
-def frame(accounts: Sequence[Account], known: Known) -> pd.DataFrame:
+def frame(records: Sequence[Record], known: Known) -> pd.DataFrame:
     """Return decisions as a table, with the names that features have in `known`."""
     import pandas as pd
 
-    decisions = [account.decision for account in accounts]
+    decisions = [record.decision for record in records]
     d = known.subspace.ambient
     arms = np.array([decision.arm for decision in decisions]).reshape(-1, d)
     grounds = [decision.grounds for decision in decisions]
@@ -41,11 +40,11 @@ def frame(accounts: Sequence[Account], known: Known) -> pd.DataFrame:
             "id": pd.Series([decision.id for decision in decisions], dtype=object),
             "step": _counts(decision.step for decision in decisions),
             "asked": _times([decision.asked for decision in decisions]),
-            "told": _times([account.told for account in accounts]),
-            "outcome_position": _counts(account.outcome_position for account in accounts),
+            "told": _times([record.told_at if record.told else np.nan for record in records]),
+            "outcome_position": _counts(record.told_after for record in records),
             "index": _counts(-1 if x.index is None else x.index for x in decisions),
             "propensity": [decision.propensity for decision in decisions],
-            "outcome": [account.outcome for account in accounts],
+            "outcome": [record.outcome for record in records],
             "estimate": [decision.estimate for decision in decisions],
             "standard_error": [decision.standard_error for decision in decisions],
             **{name: arms[:, j] for j, name in enumerate(feature_columns(known))},
@@ -55,8 +54,8 @@ def frame(accounts: Sequence[Account], known: Known) -> pd.DataFrame:
             "probabilities": _lists(map(_chances, grounds)),
             "observations": _counts(-1 if g is None else g.state.ridge.n for g in grounds),
             "belief": _lists(None if g is None else g.state.ridge.logged for g in grounds),
-            "known": _counts(account.known for account in accounts),
-            "told_at": _counts(account.place for account in accounts),
+            "known": _counts(record.known for record in records),
+            "told_at": _counts(record.outcome_position for record in records),
             "meta": pd.Series([decision.note for decision in decisions], dtype=object),
             "forgotten": [0.0 if g is None else g.state.ridge.forgotten for g in grounds],
             "label": pd.Series([decision.label for decision in decisions], dtype=object),
@@ -68,19 +67,15 @@ def frame(accounts: Sequence[Account], known: Known) -> pd.DataFrame:
     )
 
 
-def about(known: Known, strategies: Iterable[LinearStrategy]) -> str:
+def about(history: History) -> str:
     """Return what holds for a whole log, as JSON.
 
     One string, not a tree: pandas copies and compares attrs with every step.
-
-    Parameters
-    ----------
-    known : Known
-        What is known at its end.
-    strategies : iterable of LinearStrategy
-        All that decided.
     """
-    on = {s.learns_on if learns_plainly(s) else None for s in [*strategies, known.strategy]}
+    known = history.belief()
+    on = {
+        s.learns_on if learns_plainly(s) else None for s in [*history.strategies(), known.strategy]
+    }
     return json.dumps(
         {
             "subspace": known.subspace.basis.tolist(),
@@ -95,12 +90,6 @@ def feature_columns(known: Known) -> list[str]:
     return [f"x[{name}]" for name in known.columns or range(known.subspace.ambient)]
 
 
-def renamed(table: pd.DataFrame, known: Known) -> pd.DataFrame:
-    """Return a table with the features' names of now: it may be from before they had any."""
-    before = [name for name in table.columns if name.startswith("x[")]
-    return table.rename(columns=dict(zip(before, feature_columns(known), strict=True)))
-
-
 def _labels(grounds: Grounds | None) -> str | None:
     """Return the labels of the arms on offer as JSON, in which texts and numbers differ."""
     labels = getattr(_finite(grounds), "labels", None)
@@ -112,7 +101,7 @@ def label_kind(labels: Iterable[Label | None]) -> str:
 
     Examples
     --------
-    >>> from projbandits.decisions.log_table import label_kind
+    >>> from projbandits.deciding.log_table import label_kind
     >>> label_kind([3, None]), label_kind(["12 Angry Men", 3]), label_kind([2**70]), label_kind([])
     ('whole', 'text', 'text', 'text')
     """

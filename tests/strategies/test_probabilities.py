@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.decisions.probabilities import probabilities
+from projbandits.strategies.probabilities import probabilities
 from tests.films import U, constant
 
 

@@ -87,13 +87,6 @@ def test_the_log_has_labels_as_they_were_given(labels: list[Any], tmp_path: Path
     # A column of a file has one type: where there are texts, numbers are texts too.
     assert exported.tolist() == (given if labels == FILM_LABELS[1] else [*map(str, given)])
     assert json.loads(pd.read_parquet(tmp_path / "log.parquet")["labels"][0]) == labels
-    decider.spill(tmp_path / "spilled.parquet")
-    again = decider.log()["label"].tolist()
-    assert again == given
-    assert [*map(type, again)] == [*map(type, given)]
-    assert decider.explain(made[0].id).table["chosen"].idxmax() == given[0]
-    decider.export(tmp_path / "again.parquet")
-    assert pd.read_parquet(tmp_path / "again.parquet")["label"].tolist() == exported.tolist()
 
 
 def test_arms_without_labels_may_stand_beside_numbered_ones(tmp_path: Path) -> None:
@@ -217,14 +210,12 @@ def test_what_is_known_of_items_has_the_same_bits_however_it_is_reached(
             mine.noise,
             mine.penalty,
         )
-    reader = decider._logged()
-    held = [held for chunk in decider._ledger.decisions() for held in chunk]
-    for one, decision in zip(held, made, strict=True):
-        again = reader.again(one)
+    for one, decision in zip(decider.history(), made, strict=True):
+        again = one.decide_again()
         assert again.index == decision.index
         assert again.probability == decision.propensity or np.isnan(decision.propensity)
-        assert one.decision.label is not None
-        assert read_label(one.decision.label) == decision.label
+        assert one.event.label is not None
+        assert read_label(one.event.label) == decision.label
     decider.close()
     others[0].close()
 
@@ -246,8 +237,6 @@ def test_an_explanation_names_items_and_what_each_has_of_its_own() -> None:
     audit = decider.audit()
     assert audit.scores.found is False
     assert audit.influence != "found"
-    with pytest.raises(ValueError, match="believes something of every item"):
-        decider.spill("never.parquet")
     assert pb.replay(decider, pb.EIIDS()).estimates().loc["model"].notna().all()
 
 

@@ -11,11 +11,13 @@ import numpy as np
 from projbandits._blas import single_threaded_blas
 from projbandits._validation import Array
 from projbandits.arms import DecisionSet, FiniteArms
-from projbandits.decisions import contexts, offers
-from projbandits.decisions.decision import Decision, Grounds
-from projbandits.decisions.probabilities import probabilities
+from projbandits.deciding import offers
+from projbandits.features import contexts
+from projbandits.ledger.decision import Decision, Grounds
 from projbandits.ledger.fold import Known
 from projbandits.ledger.labels import read_label
+from projbandits.ledger.offer import Offer
+from projbandits.strategies.probabilities import probabilities
 from projbandits.subspace import feature_names
 
 if TYPE_CHECKING:
@@ -116,7 +118,7 @@ def _left(decision: Decision, grounds: Grounds, offered: DecisionSet) -> Decisio
         raise wrong
     kept = grounds.arms
     named = getattr(kept, "labels", None)
-    left = offers.Offer(offered.vectors, grounds.columns).without(grounds.taken)[0]
+    left = Offer(offered.vectors, grounds.columns).without(grounds.taken)[0]
     left.labels = named
     if isinstance(kept, FiniteArms) and not np.array_equal(left.vectors, kept.vectors):
         raise wrong

@@ -24,7 +24,7 @@ def probabilities(strategy: Any, state: Any, arms: FiniteArms) -> Array | None:
     Examples
     --------
     >>> import numpy as np, projbandits as pb
-    >>> from projbandits.decisions.probabilities import probabilities
+    >>> from projbandits.strategies.probabilities import probabilities
     >>> arms, U = pb.FiniteArms(np.eye(2)), pb.Subspace.coordinates(keep=[0], d=2)
     >>> strategy = pb.GENTRY(schedule="smooth", alpha=0.25)
     >>> probabilities(strategy, strategy.init(arms, U), arms)

@@ -13,12 +13,12 @@ import numpy as np
 
 from projbandits._validation import Array
 from projbandits.arms import DecisionSet, FiniteArms
-from projbandits.decisions.decision import Decision, Grounds
-from projbandits.decisions.offers import Offer
 from projbandits.exceptions import ConflictError
+from projbandits.ledger.decision import Decision, Grounds
 from projbandits.ledger.describing import set_key, set_text
 from projbandits.ledger.events import Decided, Described, Event, Rows
 from projbandits.ledger.fold import Known, aged
+from projbandits.ledger.offer import Offer
 from projbandits.ledger.protocol import Ledger
 from projbandits.ledger.streams import Streams
 from projbandits.strategies import Choice, State

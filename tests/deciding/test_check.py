@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.decisions.check import check_promises
+from projbandits.deciding.check import check_promises
 from tests.worlds import U3
 
 
@@ -41,15 +41,6 @@ def test_a_belief_that_forgets_is_that_of_the_outcomes(
     decider = played(half_life, tmp_path)
     findings = check_promises(decider._ledger)
     assert [finding.kept for finding in findings] == [True] * 5, findings
-
-
-def test_of_what_was_spilled_no_belief_is_checked(tmp_path: Path) -> None:
-    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=True)
-    decider.tell(decider.ask(np.eye(3)), 1.0)
-    decider.spill(tmp_path / "told.parquet")
-    decider.tell(decider.ask(np.eye(3)), 2.0)
-    finding = check_promises(decider._ledger)[2]
-    assert (finding.kept, finding.found) == (None, "events up to 4 are not kept")
 
 
 def test_what_others_add_meanwhile_is_no_fault(tmp_path: Path) -> None:
