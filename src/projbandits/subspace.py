@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from projbandits._attributes import Attributes
 from projbandits._cached import cached_property
 from projbandits._linalg import orthonormal
 from projbandits._validation import Array, did_you_mean, integer, real_array
+from projbandits.tables import Attributes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,15 +11,14 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from projbandits._cached import cached_property
-from projbandits._columns import Columns, is_records
-from projbandits._tables import is_table, table_array
-from projbandits._validation import Array, did_you_mean, real_array
+from projbandits._validation import Array, did_you_mean, is_table, real_array, table_array
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.arms.base import independent_rows
 from projbandits.arms.finite import ARMS_DEPENDENT
 from projbandits.decisions.labels import read_labels
 from projbandits.decisions.limits import LARGEST_ENTRY
 from projbandits.subspace import Subspace
+from projbandits.tables import Columns, is_records
 
 MANY_ARMS = 4096
 """From more arms than this, D_k is sought among `SAMPLED` d of them first."""

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._cached import cached_property
-from projbandits._tables import is_table
-from projbandits._validation import Array
+from projbandits._validation import Array, is_table
 from projbandits.deciding.accounted import Accounted
 from projbandits.decisions.log_table import ATTRIBUTE
 from projbandits.decisions.offers import match

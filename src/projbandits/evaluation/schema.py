@@ -10,10 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._cached import cached_property
-from projbandits._columns import Columns
-from projbandits._tables import as_number
-from projbandits._validation import Array, check_distinct_labels, did_you_mean, real_array, short
+from projbandits._validation import (
+    Array,
+    as_number,
+    check_distinct_labels,
+    did_you_mean,
+    real_array,
+    short,
+)
 from projbandits.arms import FiniteArms
+from projbandits.tables import Columns
 
 Ints = NDArray[np.int64]
 SUM = 1e-6
