@@ -15,7 +15,6 @@ import projbandits as pb
 from projbandits.deciding import recorded
 from projbandits.deciding.stores import open_store
 from projbandits.decisions.readings import Reader
-from projbandits.exceptions import ConflictError, UnknownDecisionError
 from projbandits.ledger import store
 from projbandits.ledger.fold import advanced, snapshot
 from tests.databases import Server
@@ -95,7 +94,7 @@ class Play:
 
     def _offer(self) -> dict[str, Any]:
         rows = self._rng.sample(range(len(ITEMS)), OFFERED)
-        return {"arms": ITEMS[rows], "ids": rows}
+        return {"arms": ITEMS[rows], "labels": rows}
 
     def do_ask(self, decider: pb.Decider, step: str) -> None:
         id = self._rng.choice([None, step])
@@ -121,7 +120,7 @@ class Play:
         for id in ("not yet", *self._some("told", "gone")):
             try:
                 decider.tell_many({**rest, id: 77.0})
-            except (UnknownDecisionError, ConflictError):
+            except (KeyError, ValueError):
                 continue
             return id
         return None
