@@ -5,7 +5,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from projbandits.cli.app import app
+from projbandits.cli.app import app as app
 
 PLAN = """
 trials = 40

@@ -6,13 +6,11 @@ from collections.abc import Callable
 import numpy as np
 
 import projbandits as pb
-from projbandits._validation import Array
-from projbandits.arms import ConvexSet
-from projbandits.ridge import Ridge
 from projbandits.strategies.belief import Optimism
+from tests.naive import Array
 
 CUBE = np.vstack([np.eye(3), -np.eye(3)])
-SETS: dict[str, ConvexSet] = {
+SETS: dict[str, pb.ConvexSet] = {
     "entropy": pb.EntropyBall(d=4, bound=5.0),
     "entropy-1d": pb.EntropyBall(d=1, bound=5.0),
     "entropy-zero": pb.EntropyBall(d=3, bound=0.0),
@@ -78,16 +76,16 @@ def vast(polytope: pb.Polytope) -> pb.Polytope:
     return polytope
 
 
-def confused(region: ConvexSet, rng: np.random.Generator, most: float = 0.5) -> Optimism:
+def confused(region: pb.ConvexSet, rng: np.random.Generator, most: float = 0.5) -> Optimism:
     """A UE score with a random history and a radius of up to 10^most."""
     X = region.supports(rng.normal(size=(rng.integers(1, 30), region.d)))
     r = X @ rng.uniform(-1, 1, region.d) + 0.5 * rng.normal(size=len(X))
-    ridge = Ridge.prior(region.d, 1.0).update_many(X, r)
+    ridge = pb.Ridge.prior(region.d, 1.0).update_many(X, r)
     return Optimism(ridge.theta, 10 ** rng.uniform(-2, most), ridge)
 
 
-def region_of(kind: str, d: int) -> ConvexSet:
-    sets: dict[str, ConvexSet] = {
+def region_of(kind: str, d: int) -> pb.ConvexSet:
+    sets: dict[str, pb.ConvexSet] = {
         "entropy": pb.EntropyBall(d),
         "entropy-without-0": pb.EntropyBall(d, bound=-0.2),
         "ball": pb.Ball(d, center=np.full(d, 0.3)),

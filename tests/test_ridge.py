@@ -1,18 +1,15 @@
 """The ridge estimate against direct solves."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
-from benchmarks.ridge_stability import errors, wide, wine_like
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import projbandits as pb
-from projbandits._validation import Array
-from projbandits.ridge import Ridge
 from tests import naive
+from tests.naive import Array
 
 
 @given(st.integers(1, 6), st.integers(0, 40), st.floats(0.01, 100), st.integers(0, 10_000))
@@ -22,7 +19,7 @@ def test_rank_one_updates_equal_the_direct_solution(
 ) -> None:
     rng = np.random.default_rng(seed)
     X, r = rng.normal(size=(n, d)), rng.normal(size=n)
-    ridge = Ridge.prior(d, penalty)
+    ridge = pb.Ridge.prior(d, penalty)
     for x, y in zip(X, r, strict=True):
         ridge = ridge.update(x, y)
     V, theta = naive.ridge(X, r, penalty)
@@ -35,38 +32,30 @@ def test_rank_one_updates_equal_the_direct_solution(
 
 
 def test_the_prior_inverse_is_one_over_the_penalty() -> None:
-    assert (Ridge.prior(2, penalty=4.0).inverse == np.eye(2) / 4).all()
+    assert (pb.Ridge.prior(2, penalty=4.0).inverse == np.eye(2) / 4).all()
 
 
 def test_a_batch_equals_its_observations_one_by_one() -> None:
     rng = np.random.default_rng(0)
     X, r = rng.normal(size=(50, 4)), rng.normal(size=50)
-    one = Ridge.prior(4, 0.5)
+    one = pb.Ridge.prior(4, 0.5)
     for x, y in zip(X, r, strict=True):
         one = one.update(x, y)
-    many = Ridge.prior(4, 0.5).update_many(X, r)
+    many = pb.Ridge.prior(4, 0.5).update_many(X, r)
     assert many.n == one.n == 50
     np.testing.assert_allclose(many.theta, one.theta, rtol=1e-10)
     np.testing.assert_allclose(many.inverse, one.inverse, rtol=1e-9, atol=1e-14)
 
 
 def test_an_update_leaves_the_old_estimate_as_it_was() -> None:
-    prior = Ridge.prior(2)
+    prior = pb.Ridge.prior(2)
     prior.update([1.0, 2.0], 3.0)
     assert (prior.theta == 0).all()
     assert (prior.inverse == np.eye(2)).all()
 
 
-@pytest.mark.parametrize("features", [wine_like, wide])
-def test_round_off_stays_small_with_scales_a_million_apart(features: Callable[[], Array]) -> None:
-    # make stability runs the same for ten million updates.
-    ours, rank_one, sums = errors(features(), updates=10_000)
-    assert max(ours) < 1e-9
-    assert max(ours) <= 10 * min(max(rank_one), max(sums))
-
-
 def test_features_far_larger_than_the_penalty_do_no_harm() -> None:
-    ridge = Ridge.prior(2).update([1e8, 1.0], 1.0)
+    ridge = pb.Ridge.prior(2).update([1e8, 1.0], 1.0)
     assert ridge.inverse[0, 0] == pytest.approx(2e-16, rel=1e-9)
     for _ in range(3):
         ridge = ridge.update([1e9, 1e9], 1.0)
@@ -75,7 +64,7 @@ def test_features_far_larger_than_the_penalty_do_no_harm() -> None:
 
 def test_the_inverse_is_symmetric() -> None:
     rng = np.random.default_rng(3)
-    ridge = Ridge.prior(5)
+    ridge = pb.Ridge.prior(5)
     for x in rng.normal(size=(200, 5)):
         ridge = ridge.update(x, 1.0)
     np.testing.assert_allclose(ridge.inverse, ridge.inverse.T, rtol=1e-15, atol=0)
@@ -83,15 +72,15 @@ def test_the_inverse_is_symmetric() -> None:
 
 def test_bad_input_is_named() -> None:
     with pytest.raises(ValueError, match=r"penalty must be positive, got 0\.0"):
-        Ridge.prior(2, penalty=0)
+        pb.Ridge.prior(2, penalty=0)
     with pytest.raises(ValueError, match=r"x must have shape \(2,\), got \(3,\)"):
-        Ridge.prior(2).update([1.0, 2.0, 3.0], 1.0)
+        pb.Ridge.prior(2).update([1.0, 2.0, 3.0], 1.0)
     with pytest.raises(ValueError, match="x and observed must be finite"):
-        Ridge.prior(2).update([np.nan, 0.0], 1.0)
+        pb.Ridge.prior(2).update([np.nan, 0.0], 1.0)
     with pytest.raises(ValueError, match="X must have 2 columns, got 3"):
-        Ridge.prior(2).update_many(np.ones((1, 3)), [1.0])
+        pb.Ridge.prior(2).update_many(np.ones((1, 3)), [1.0])
     with pytest.raises(ValueError, match="observed must have length 1"):
-        Ridge.prior(2).update_many(np.ones((1, 2)), [1.0, 2.0])
+        pb.Ridge.prior(2).update_many(np.ones((1, 2)), [1.0, 2.0])
 
 
 def test_the_residual_is_the_penalised_sum_of_squares_at_its_least() -> None:
@@ -99,8 +88,8 @@ def test_the_residual_is_the_penalised_sum_of_squares_at_its_least() -> None:
     X, r = rng.normal(size=(30, 4)), rng.normal(size=30)
     _, theta = naive.ridge(X, r, 0.7)
     expected = ((r - X @ theta) ** 2).sum() + 0.7 * (theta**2).sum()
-    assert Ridge.prior(4, 0.7).update_many(X, r).residual == pytest.approx(expected, rel=1e-12)
-    one = Ridge.prior(4, 0.7)
+    assert pb.Ridge.prior(4, 0.7).update_many(X, r).residual == pytest.approx(expected, rel=1e-12)
+    one = pb.Ridge.prior(4, 0.7)
     grown = 0.0
     for x, y in zip(X, r, strict=True):
         grown += (y - x @ one.theta) ** 2 / (1 + one.width(x) ** 2)
@@ -111,7 +100,7 @@ def test_the_residual_is_the_penalised_sum_of_squares_at_its_least() -> None:
 def test_the_root_is_a_triangle_whose_square_is_the_inverse() -> None:
     rng = np.random.default_rng(0)
     for n in (0, 2, 30):
-        ridge = Ridge.prior(4, 0.5).update_many(rng.normal(size=(n, 4)), rng.normal(size=n))
+        ridge = pb.Ridge.prior(4, 0.5).update_many(rng.normal(size=(n, 4)), rng.normal(size=n))
         Q = ridge.root
         assert (np.tril(Q, -1) == 0).all()
         assert (Q.diagonal() > 0).all()
@@ -134,17 +123,17 @@ def test_what_is_free_does_not_cancel(n: int, kind: str) -> None:
     for _ in range(20):
         X = any_scales(rng, n, 4, kind)
         expected = naive.free(X, 0.1)
-        ridge = Ridge.prior(4, 0.1)
+        ridge = pb.Ridge.prior(4, 0.1)
         for x in X:
             ridge = ridge.update(x, 1.0)
-        batch = Ridge.prior(4, 0.1).update_many(X, np.ones(n))
+        batch = pb.Ridge.prior(4, 0.1).update_many(X, np.ones(n))
         np.testing.assert_allclose([ridge.free, batch.free], expected, rtol=1e-4)
 
 
 def test_one_return_of_an_arm_of_any_size_says_how_large_the_noise_may_be() -> None:
     # With r alone, residual / free is r^2 whatever the arm.
     for size in 10.0 ** np.arange(-12, 13):
-        ridge = Ridge.prior(3, 0.1).update([size, 1.0, 0.0], -2.0)
+        ridge = pb.Ridge.prior(3, 0.1).update([size, 1.0, 0.0], -2.0)
         assert math.sqrt(ridge.residual / ridge.free) == pytest.approx(2.0, rel=1e-3)
         assert math.isnan(ridge.noise)
         assert ridge.cautious_noise > 2.0

@@ -1,5 +1,6 @@
 """Worlds and strategies that several tests play, and how they play them."""
 
+import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,23 @@ def run(
 def same(one: pb.Result, other: pb.Result) -> bool:
     names = ("regret", "return_regret", "best_share", "found_best", "pulls", "trial_numbers")
     return all(np.array_equal(getattr(one, n), getattr(other, n)) for n in names)
+
+
+def world_of(problem: Problem, trial: int, seed: int = 0) -> pb.problems.World:
+    """Return the world of a trial as a simulation makes it, with its own generator."""
+
+    class Watched:
+        def world(self, rng: np.random.Generator) -> pb.problems.World:
+            kept.append(copy.deepcopy(rng))
+            return problem.world(rng)
+
+        def __repr__(self) -> str:
+            return "Watched()"
+
+    kept: list[np.random.Generator] = []
+    size = {"trials": range(trial, trial + 1), "horizon": 1, "progress": False}
+    pb.simulate(Watched(), pb.GENTRY(), seed=seed, engine="reference", **size)  # type: ignore[arg-type]
+    return problem.world(kept[-1])
 
 
 LEVEL = 1e-4

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from projbandits._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from projbandits import exceptions as exceptions
     from projbandits import plots as plots
     from projbandits import problems as problems
     from projbandits import schedules as schedules
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from projbandits.strategies import *  # noqa: F403
     from projbandits.subspace import Subspace as Subspace
 
-_MODULES = ("plots", "problems", "schedules", "strategies", "testing", "theory")
+_MODULES = ("exceptions", "plots", "problems", "schedules", "strategies", "testing", "theory")
 _HOMES = {
     "subspace": ("Subspace",),
     "arms": None,

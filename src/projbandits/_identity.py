@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from projbandits.exceptions import UnknownIdentityError
+
 HOOK = "__identity__"
 """A class may have a method of this name, which returns what its objects are made of.
 
@@ -33,10 +35,6 @@ CODE = (
     *("co_flags", "co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_exceptiontable"),
 )
 """The attributes that determine what code does; its place in a file is not among them."""
-
-
-class UnknownIdentityError(ValueError):
-    """Something cannot be told from others by its content, such as an open file."""
 
 
 def identity(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +14,6 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dgeqrf, dtrtri
 
 from projbandits._blas import while_small
-from projbandits._cached import cached_property
 from projbandits._linalg import pivots
 from projbandits._validation import Array, integer, positive, real, real_array, real_vector
 

@@ -8,26 +8,6 @@ import pytest
 
 import projbandits as pb
 from projbandits.audit.audit import Audit
-from projbandits.audit.proxies import predicted
-
-
-def test_a_proxy_predicts_arms_that_were_left_out() -> None:
-    rng = np.random.default_rng(0)
-    Z, y = rng.normal(size=(30, 3)), rng.normal(size=30)
-    Z[:, 2] = Z[:, 0] - Z[:, 1]  # adds nothing
-    y += Z[:, 0]
-    design = np.column_stack([np.ones(30), Z[:, :2]])
-    errors, spread = 0.0, 0.0
-    for i in range(30):
-        others = np.arange(30) != i
-        fit = np.linalg.lstsq(design[others], y[others], rcond=None)[0]
-        errors += (y[i] - design[i] @ fit) ** 2
-        spread += (y[i] - y[others].mean()) ** 2
-    assert predicted(Z, y[:, None])[0] == pytest.approx(1 - errors / spread)
-    assert predicted(rng.normal(size=(30, 5)), rng.normal(size=(30, 1)))[0] < 0.1
-    alone = np.zeros((30, 1))
-    alone[7] = 1.0  # an arm that decides a coefficient by itself
-    assert predicted(alone, y[:, None])[0] == pytest.approx(0.0, abs=0.1)
 
 
 def audited(arms: Any, protected: str, steps: int = 3) -> Audit:

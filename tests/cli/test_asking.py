@@ -6,14 +6,14 @@ import pytest
 
 import projbandits as pb
 from projbandits import theory
-from projbandits.simulation.streams import stream
 from tests.commands import call, refused
+from tests.worlds import world_of
 
 
 def test_theory_shows_the_constants_of_the_simulated_world() -> None:
     shown = call("theory", "random_arms", "--trial", "2", "--seed", "5", "--json").stdout
     values = {row["quantity"]: row["value"] for row in json.loads(shown)}
-    world = pb.problems.random_arms().world(stream(5, 2, "world"))
+    world = world_of(pb.problems.random_arms(), 2, seed=5)
     c = theory.constants(world)
     assert values["asymptotic_constant"] == pytest.approx(theory.asymptotic_constant(world).value)
     assert values["gap"] == c.gap
@@ -27,7 +27,7 @@ def test_theory_shows_the_constants_of_the_simulated_world() -> None:
 def test_theory_over_many_worlds() -> None:
     shown = call("theory", "random_arms", "--trials", "21", "--alpha", "20000", "--json").stdout
     rows = {row["quantity"]: row for row in json.loads(shown)}
-    worlds = [pb.problems.random_arms().world(stream(0, i, "world")) for i in range(21)]
+    worlds = [world_of(pb.problems.random_arms(), i) for i in range(21)]
     thresholds = sorted(theory.constants(world).alpha_threshold for world in worlds)
     expected = (thresholds[2], thresholds[10], thresholds[18])
     assert tuple(rows["alpha_threshold"][q] for q in ("p10", "median", "p90")) == expected

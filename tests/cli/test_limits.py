@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from projbandits.cli.app import app
 from projbandits.simulation import memory
+from tests.commands import app
 
 DIGITS = "1" * 4000
 DEEP = 5000

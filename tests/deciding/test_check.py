@@ -1,16 +1,13 @@
 """What a check of a ledger finds: nothing where all is well, and what is wrong where it is not."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.deciding import check
-from projbandits.deciding.check import _Tally, check_promises
-from projbandits.ledger.events import Decided
+from projbandits.deciding.check import check_promises
 from tests.worlds import U3
 
 
@@ -46,29 +43,13 @@ def test_a_belief_that_forgets_is_that_of_the_outcomes(
     assert [finding.kept for finding in findings] == [True] * 5, findings
 
 
-def test_a_belief_with_other_weights_is_not(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    decider = played(5, tmp_path)
-    monkeypatch.setattr(check._Weights, "of", lambda self, position: 1.0)
-    findings = check_promises(decider._ledger)
-    assert [finding.kept for finding in findings] == [True, True, False, True, True]
-
-
-def test_a_stream_used_twice_and_a_decision_ahead_of_its_time_are_found() -> None:
-    decider = pb.Decider(pb.GENTRY(), subspace=pb.Subspace.coordinates([0], d=2), log=True, seed=0)
-    decider.ask(np.eye(2))
-    entries = [entry for chunk in decider._ledger.read() for entry in chunk]
-    (at, event), *_ = ((e.position, e.event) for e in entries if isinstance(e.event, Decided))
-    for events, kept in (
-        ([event], True),
-        ([event, replace(event, id="another")], False),
-        ([replace(event, known=at)], False),
-    ):
-        tally = _Tally()
-        for each in events:
-            tally.add(at, each)
-        assert tally.sessions().kept is kept
+def test_of_what_was_spilled_no_belief_is_checked(tmp_path: Path) -> None:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=True)
+    decider.tell(decider.ask(np.eye(3)), 1.0)
+    decider.spill(tmp_path / "told.parquet")
+    decider.tell(decider.ask(np.eye(3)), 2.0)
+    finding = check_promises(decider._ledger)[2]
+    assert (finding.kept, finding.found) == (None, "events up to 4 are not kept")
 
 
 def test_what_others_add_meanwhile_is_no_fault(tmp_path: Path) -> None:

@@ -73,9 +73,9 @@ def test_notes_are_in_the_log() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"id": ""}, ValueError, "id must be a text of 1 to 200 characters, got ''"),
-        ({"id": 7}, ValueError, "id must be a text of 1 to 200 characters, got 7"),
-        ({"id": "x" * 201}, ValueError, "id must be a text"),
+        ({"request_id": ""}, ValueError, "request_id must be a text of 1 to 200 characters"),
+        ({"request_id": 7}, ValueError, "request_id must be a text of 1 to 200 characters, got 7"),
+        ({"request_id": "x" * 201}, ValueError, "request_id must be a text"),
         ({"meta": {1, 2}}, TypeError, "meta must be something that JSON can hold"),
         ({"meta": float("nan")}, TypeError, "meta must be something that JSON can hold"),
     ],
@@ -97,10 +97,10 @@ def test_texts_that_no_file_can_keep_are_refused_wherever_they_come(bad: str) ->
     before = fingerprint(decider)
     named = pb.Subspace.without(bad, columns=[bad, "price", "size"])
     calls: list[tuple[str, Any]] = [
-        ("id", lambda: decider.ask(np.eye(3), request_id=bad)),
-        ("each of ids", lambda: decider.ask(np.eye(3), labels=[bad, "b", "c"])),
-        ("each of ids", lambda: decider.learn(np.eye(3), [1, 2, 3], labels=[bad, "b", "b"])),
-        ("id", lambda: decider.learn(np.eye(3), [1, 2, 3], request_id=bad)),
+        ("request_id", lambda: decider.ask(np.eye(3), request_id=bad)),
+        ("each of labels", lambda: decider.ask(np.eye(3), labels=[bad, "b", "c"])),
+        ("each of labels", lambda: decider.learn(np.eye(3), [1, 2, 3], labels=[bad, "b", "b"])),
+        ("request_id", lambda: decider.learn(np.eye(3), [1, 2, 3], request_id=bad)),
         ("why", lambda: decider.withdraw(decision, bad)),
         ("a column's name", lambda: decider.ask([{bad: 1.0, "b": 2.0, "c": 3.0}])),
         ("a column's name", lambda: decider.reconfigure(subspace=named)),

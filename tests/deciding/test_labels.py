@@ -11,9 +11,8 @@ from pyarrow import parquet as pq
 
 import projbandits as pb
 from projbandits.ledger.labels import read_label, write_label
-from projbandits.simulation.streams import stream
 from projbandits.strategies.items import Items
-from tests.worlds import U3
+from tests.worlds import U3, world_of
 
 THETA = np.array([1.0, -0.5, 0.3])
 WITH_EFFECTS = [
@@ -103,12 +102,12 @@ def test_arms_without_labels_may_stand_beside_numbered_ones(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        (["a", "b"], "ids must have 3 entries, one for each arm, got 2"),
-        (["a", "b", "a"], "ids must be distinct, got 'a' in rows 0 and 2: leave one out"),
-        ([1.5, 2.5, 3.5], r"ids must hold texts or whole numbers, got 1.5 in row 0"),
-        ([2, True, 3], "ids must hold texts or whole numbers, got True in row 1"),
-        (["Up", "Heat", None], "ids must hold texts or whole numbers, got None in row 2"),
-        ("abc", "ids must list a text or a whole number for each arm, got 'abc'"),
+        (["a", "b"], "labels must have 3 entries, one for each arm, got 2"),
+        (["a", "b", "a"], "labels must be distinct, got 'a' in rows 0 and 2: leave one out"),
+        ([1.5, 2.5, 3.5], r"labels must hold texts or whole numbers, got 1.5 in row 0"),
+        ([2, True, 3], "labels must hold texts or whole numbers, got True in row 1"),
+        (["Up", "Heat", None], "labels must hold texts or whole numbers, got None in row 2"),
+        ("abc", "labels must list a text or a whole number for each arm, got 'abc'"),
     ],
 )
 def test_ids_that_are_none_are_refused(ids: Any, message: str) -> None:
@@ -125,7 +124,7 @@ def test_an_index_with_duplicates_is_refused_as_ids_are() -> None:
     twice = pd.DataFrame(np.eye(3), index=["a", "b", "a"])
     with pytest.raises(ValueError, match="index of arms must be distinct, got 'a' in rows 0 and 2"):
         decider.ask(twice)
-    with pytest.raises(ValueError, match="ids must be distinct, got 'a' in rows 0 and 2"):
+    with pytest.raises(ValueError, match="labels must be distinct, got 'a' in rows 0 and 2"):
         decider.ask(twice, labels=twice.index)
     features = pb.Features(numeric=["x0", "x1"]).fit(np.eye(3))
     raw = pb.Decider(features=features, seed=0)
@@ -161,7 +160,9 @@ def test_an_index_of_names_that_lacks_one_is_refused(gap: Any) -> None:
 
 def test_effects_of_items_need_names() -> None:
     decider = pb.Decider(pb.EIIDS(arm_effects="auto"), subspace=U3, seed=0)
-    with pytest.raises(ValueError, match=r"ids must say who the arms are.*ask\(arms, labels=...\)"):
+    with pytest.raises(
+        ValueError, match=r"labels must say who the arms are.*ask\(arms, labels=...\)"
+    ):
         decider.ask(np.eye(3))
     with pytest.raises(ValueError, match="the index of arms must be distinct"):
         decider.ask(pd.DataFrame(np.eye(3), index=["a", "a", "b"]))
@@ -270,7 +271,7 @@ def test_history_says_whose_returns_it_holds() -> None:
     assert items.n == 50
     with pytest.raises(ValueError, match="learnt before, from other rows"):
         decider.learn(X, outcomes, labels=whose[::-1], request_id="old")
-    with pytest.raises(ValueError, match="ids must have 50 entries"):
+    with pytest.raises(ValueError, match="labels must have 50 entries"):
         decider.learn(X, outcomes, labels=whose[:3])
     decider.learn(X[:2], outcomes[:2])  # each an item of its own
     assert decider._now().state.effects.size == 7
@@ -287,7 +288,7 @@ def test_wines_with_ids_reach_the_regret_of_a_simulation() -> None:
     ).regret[0, :, -1]  # fmt: skip
     found = []
     for trial in range(trials):
-        world = problem.world(stream(3, trial, "world"))
+        world = world_of(problem, trial, seed=3)
         assert isinstance(world.arms, pb.FiniteArms)
         assert world.arm_returns is not None
         assert world.arm_rewards is not None

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits.strategies.items import Items
 from tests import naive
 from tests.worlds import U3
 
@@ -72,29 +71,6 @@ def test_it_is_an_unpenalised_column_of_ones() -> None:
     assert half.width(z) == pytest.approx(expected, rel=1e-9)
     least = (weights * (r - level - X @ theta) ** 2).sum() + 0.7 * theta @ theta
     assert half.residual == pytest.approx(least, rel=1e-9)
-
-
-def test_with_effects_of_items_it_is_one_more_feature_without_a_penalty() -> None:
-    rng = np.random.default_rng(0)
-    items = Items.prior(2, 1.0, 0.5, 0.5, intercept=True)
-    X, r, who = rng.normal(size=(30, 2)) + 1.0, rng.normal(size=30) + 50.0, rng.integers(0, 5, 30)
-    for x, y, i in zip(X, r, who, strict=True):
-        items = items.update(str(i), x, y)
-    # b_i as five more columns, with the penalty 1 / rho.
-    Z = np.column_stack([X, np.eye(5)[who]])
-    whole = np.column_stack([np.ones(30), Z])
-    V = whole.T @ whole + np.diag([0.0, *[items.penalty] * 2, *[1 / items.ratio] * 5])
-    expected = np.linalg.solve(V, whole.T @ r)
-    np.testing.assert_allclose(items.theta, expected[1:3], rtol=1e-7)
-    assert items.linear.level == pytest.approx(expected[0], rel=1e-9)
-    among = items.among([str(i) for i in range(5)])
-    np.testing.assert_allclose(among.own, expected[3:], rtol=1e-6, atol=1e-9)
-    moments = among.moments_at(np.tile([0.3, -0.2], (5, 1)), np.zeros((5, 2)))
-    covariance = 0.25 * np.linalg.inv(V)
-    seen = np.column_stack([np.ones(5), np.tile([0.3, -0.2], (5, 1)), np.eye(5)])
-    np.testing.assert_allclose(
-        moments.spread, np.einsum("ij,jk,ik->i", seen, covariance, seen), rtol=1e-8
-    )
 
 
 def test_before_any_outcome_the_first_arm_is_chosen_for_certain() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import delays
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,8 +16,6 @@ import projbandits as pb
 from projbandits.ledger.fold import advanced, snapshot
 from projbandits.ledger.store import open_store
 from projbandits.strategies import State
-from projbandits.strategies.items import Items, OpenItems
-from projbandits.strategies.open import OpenDecisions
 from tests import naive
 from tests.worlds import U3
 
@@ -138,27 +135,6 @@ def test_estimates_and_errors_are_those_of_what_was_told() -> None:
         assert one.coefficients().equals(before)
 
 
-def test_with_effects_an_open_decision_is_one_more_return_but_for_its_outcome() -> None:
-    rng = np.random.default_rng(0)
-    items = Items.prior(2, 1.0, 0.7, 0.5, intercept=True)
-    F, who = rng.normal(size=(40, 2)) + 1.0, [str(i) for i in rng.integers(0, 6, 40)]
-    for x, i in zip(F[:20], who[:20], strict=True):
-        items = items.update(i, x, float(rng.normal()))
-    later = items
-    for x, i in zip(F[20:], who[20:], strict=True):
-        later = later.update(i, x, float(rng.normal()))
-    labels = [*map(str, range(8))]
-    counted = items.among(labels, OpenItems.of(F[20:], who[20:]))
-    told, after = items.among(labels), later.among(labels)
-    shown = rng.normal(size=(8, 2))
-    one, other, before = (a.moments_at(shown, shown) for a in (counted, after, told))
-    np.testing.assert_allclose(one.covariance, other.covariance, rtol=1e-9)
-    np.testing.assert_allclose(one.own, other.own, rtol=1e-12)
-    np.testing.assert_allclose(one.target, other.target, rtol=1e-9)
-    np.testing.assert_allclose(one.seen, other.seen, rtol=1e-9, atol=1e-12)
-    np.testing.assert_array_equal(one.mean, before.mean)
-
-
 @pytest.mark.parametrize(
     "strategy", [pb.EIIDS(), pb.UE(), pb.EIIDS(arm_effects="auto"), pb.ProjectedTS()], ids=repr
 )
@@ -185,24 +161,6 @@ def test_two_processes_on_one_store_and_snapshots_read_the_same(
     checked(third)
     for each in (one, two, third):
         each.close()
-
-
-def test_decisions_of_one_batch_count_each_other_and_can_be_made_again(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/it.db"
-    store = open_store(url)
-    decider = pb.Decider(pb.EIIDS(), subspace=U3, seed=0, store=url, name="it")
-    ledger: Any = decider._ledger
-    for turn in range(3):
-        begun = [decider._begun(X) for _ in range(8)]
-        works = [ledger.work(decide=decider._together, request=each) for each in begun]
-        for made in store.record(works):
-            if turn:
-                decider.tell(made.decisions[0], float(made.decisions[0].arm @ THETA))
-    held = [held for some in ledger.decisions() for held in some]
-    assert [each.decision.counted for each in held[:8]] == [*range(8)]
-    assert len({each.decision.index for each in held[:8]}) >= 3
-    checked(decider)
-    store.close()
 
 
 def test_a_decision_whose_batch_is_not_whole_is_decided_again(tmp_path: Path) -> None:
@@ -248,29 +206,6 @@ def test_a_log_and_its_replay_know_what_was_open(tmp_path: Path) -> None:
         )
 
 
-def test_the_set_is_kept_in_order_whatever_comes_and_goes() -> None:
-    rng, some = np.random.default_rng(0), OpenDecisions(2)
-    plain = dict[int, Any]()
-    for position in np.cumsum(rng.integers(1, 400, 600)).tolist():
-        x = rng.normal(size=2)
-        some, plain[position] = some.add(position, x, str(position)), x
-        if rng.random() < 0.7:
-            gone = int(rng.choice([*plain]))
-            some = some.without(gone)
-            del plain[gone]
-    assert [position for position, _ in some.rows] == sorted(plain)
-    assert some.count == len(plain)
-    rows = np.column_stack([np.ones(len(plain)), [plain[key] for key in sorted(plain)]])
-    np.testing.assert_allclose(some.factor.T @ some.factor, rows.T @ rows, rtol=1e-10)
-    fresh = OpenDecisions(2)
-    for position in sorted(plain):
-        fresh = fresh.add(position, plain[position], str(position))
-    assert fresh.factor.tobytes() == some.factor.tobytes()
-    for position in sorted(plain):
-        fresh = fresh.without(position)
-    assert (fresh.count, fresh.factor.shape) == (0, (0, 3))
-
-
 def test_a_users_own_strategy_sees_them() -> None:
     class Widest(pb.LinearStrategy):
         learns_on, aims_at = "arm", "projection"
@@ -314,12 +249,3 @@ def test_it_warns_of_decisions_that_expire_unheard_while_all_outcomes_are_equal(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         other.expire(1e-9, 0.0)
-
-
-def test_clicks_that_come_late_are_not_waited_for() -> None:
-    """`python -m benchmarks.delays` has the figures."""
-    names = "EIIDS", "EIIDS, open not counted"
-    counted, not_counted = (delays.play(delays.STRATEGIES[n], 300, 900, 1) for n in names)
-    assert counted.shown >= 30
-    assert not_counted.shown <= 20
-    assert counted.lost < 0.8 * not_counted.lost

@@ -1,6 +1,5 @@
 """Rewards, ids and contexts go by their index, and outcomes far from all others are named."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits.deciding.outliers import KEPT, Outliers
+from projbandits.deciding.outliers import Outliers
 from tests.worlds import U3
 
 RNG = np.random.default_rng(0)
@@ -70,12 +69,12 @@ def test_ids_and_contexts_go_by_their_index_too() -> None:
     other.learn(FILMS, REWARDS, labels=whose.tolist())
     mine, theirs = effects._now().state.effects, other._now().state.effects
     assert mine.table.tobytes() == theirs.table.tobytes()
-    with pytest.raises(ValueError, match="ids must have the index of features"):
+    with pytest.raises(ValueError, match="labels must have the index of features"):
         effects.learn(FILMS, REWARDS, labels=whose.reset_index(drop=True))
     labels = pd.Series([*"xyz"], index=FILMS.index[:3])
     chosen = decider().ask(FILMS[:3], labels=labels.iloc[::-1], count=3)
     assert {d.index: d.label for d in chosen} == {0: "x", 1: "y", 2: "z"}
-    with pytest.raises(ValueError, match="ids must have the index of arms"):
+    with pytest.raises(ValueError, match="labels must have the index of arms"):
         decider().ask(FILMS[:3], labels=labels.set_axis([*"pqr"]))
 
     segment = pd.DataFrame({"segment": ["x", "y"] * 15}, index=FILMS.index)
@@ -191,11 +190,3 @@ def test_a_code_among_clicks_is_named() -> None:
         decider().learn(np.ones((400, 3)), clicks)
     with pytest.warns(UserWarning, match=r"outcomes\[300\] is -999"):
         decider().learn(np.ones((400, 3)), np.where(clicks == -999.0, -999.0, 0.0))
-
-
-def test_little_is_remembered_of_many_outcomes() -> None:
-    seen = Outliers()
-    for i in range(5 * KEPT):
-        seen.look([(str(i), math.sin(i))])
-    seen.look_through(np.sin(np.arange(10_000.0)), str)
-    assert len(seen._values) == len(seen._ids) == KEPT

@@ -2,8 +2,6 @@
 
 import math
 import random
-from collections import OrderedDict
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,17 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import projbandits as pb
-from projbandits.ledger import index
-from projbandits.ledger.in_memory import MemoryLedger
 from tests import naive
 from tests.deciders import fingerprint, some_arms
 from tests.worlds import U3
-
-
-def remembered(decider: pb.Decider) -> dict[str, index.Fate]:
-    ledger = decider._ledger
-    assert isinstance(ledger, MemoryLedger)
-    return ledger.index().recent
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 40))
@@ -72,47 +62,6 @@ def test_another_deciders_id_is_unknown() -> None:
         two.tell(decision.id, 1.0)
     with pytest.raises(TypeError, match="id must be that of a decision, got 1"):
         two.tell(1, 1.0)  # type: ignore[arg-type]
-
-
-def test_memory_of_what_was_told_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "REMEMBERED", 5)
-    decider = pb.Decider(subspace=U3, seed=0)
-    decisions = [decider.ask(np.eye(3)) for _ in range(20)]
-    decider.tell_many([(d, 1.0) for d in decisions])
-    assert len(remembered(decider)) == 5
-    decider.tell(decisions[-1].id, 1.0)
-    before = fingerprint(decider)
-    with pytest.raises(KeyError, match="is unknown"):
-        decider.tell(decisions[0].id, 1.0)
-    assert fingerprint(decider) == before
-    logged = pb.Decider(subspace=U3, seed=0, log=True)
-    decisions = [logged.ask(np.eye(3)) for _ in range(20)]
-    logged.tell_many([(d, 1.0) for d in decisions])
-    logged.tell(decisions[0].id, 1.0)
-    with pytest.raises(ValueError, match=r"was told 1\.0 before"):
-        logged.tell(decisions[0].id, 2.0)
-
-
-def test_forgetting_does_not_walk_over_what_was_forgotten_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """To find its first entry, a dict steps over each that was deleted before it."""
-    walks = []
-
-    class Watched(OrderedDict[str, index.Fate]):
-        def __iter__(self) -> Iterator[str]:
-            walks.append(1)
-            return super().__iter__()
-
-    monkeypatch.setattr(index, "REMEMBERED", 5)
-    decider = pb.Decider(subspace=U3, seed=0)
-    ledger = decider._ledger
-    assert isinstance(ledger, MemoryLedger)
-    ledger.index().recent = Watched()
-    for _ in range(20):
-        decider.tell(decider.ask(np.eye(3)), 1.0)
-    assert len(remembered(decider)) == 5
-    assert not walks
 
 
 @pytest.mark.parametrize(

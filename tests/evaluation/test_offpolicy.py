@@ -11,7 +11,6 @@ import projbandits as pb
 from projbandits.evaluation import estimators as formulas
 from projbandits.evaluation.estimators import ON_MODEL
 from projbandits.evaluation.offpolicy import Replay
-from projbandits.ridge import Ridge
 from tests.logs import FIXED, NOISE, THETA, U, always, estimates, logged
 
 
@@ -59,9 +58,9 @@ def test_intervals_know_of_the_weights_that_did_not_occur() -> None:
     log = logged(2, steps=20)
     replay = pb.replay(log, pb.GENTRY())
     unit = np.sqrt(np.mean(np.vstack([x.reshape(-1, 3) for x in log["offered"]]) ** 2, axis=0))
-    last = Ridge.prior(3, 0.1).update_many(replay.arms / unit, replay.outcomes)
+    last = pb.Ridge.prior(3, 0.1).update_many(replay.arms / unit, replay.outcomes)
     for t in range(20):
-        model = Ridge.prior(3, 0.1).update_many(replay.arms[:t] / unit, replay.outcomes[:t])
+        model = pb.Ridge.prior(3, 0.1).update_many(replay.arms[:t] / unit, replay.outcomes[:t])
         X, p = log["offered"][t].reshape(-1, 3), log["probabilities"][t]
         G = sum(chance * np.outer(x, x) for x, chance in zip(X, p, strict=True))
         for column, theta in enumerate([last.theta / unit, (last.theta - model.theta) / unit]):
@@ -232,7 +231,7 @@ def test_the_return_value_is_judged_arm_by_arm_too() -> None:
     for t in range(80):
         X, p = log["offered"][t].reshape(-1, 3), log["probabilities"][t]
         state = other.init(pb.FiniteArms(X), U)
-        belief = Ridge(1.0, int(log["observations"][t]), log["belief"][t].reshape(4, 4))
+        belief = pb.Ridge(1.0, int(log["observations"][t]), log["belief"][t].reshape(4, 4))
         state = state._replace(ridge=belief, step=int(log["step"][t]))
         chances = other.probabilities(state, pb.FiniteArms(X))
         np.testing.assert_allclose(replay.features[t], chances @ X, atol=1e-12)
@@ -302,7 +301,7 @@ def _chance(table: pd.DataFrame, row: int, x: Any) -> float:
     """How likely CURSE would have chosen an arm at a row, by the belief of then."""
     X, other = table["offered"][row].reshape(4, 3), pb.CURSE()
     state = other.init(pb.FiniteArms(X), U)
-    belief = Ridge(1.0, int(table["observations"][row]), table["belief"][row].reshape(4, 4))
+    belief = pb.Ridge(1.0, int(table["observations"][row]), table["belief"][row].reshape(4, 4))
     state = state._replace(ridge=belief, step=int(table["step"][row]))
     return float(other.probabilities(state, pb.FiniteArms(X))[(x == X).all(axis=1).argmax()])
 

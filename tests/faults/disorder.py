@@ -16,7 +16,6 @@ from projbandits.deciding import recorded
 from projbandits.deciding.stores import open_store
 from projbandits.ledger import store
 from projbandits.ledger.fold import advanced, snapshot
-from projbandits.ledger.protocol import Conflict, Unknown
 from tests.databases import Server
 from tests.faults.kills import place
 from tests.faults.twin import Twin
@@ -94,7 +93,7 @@ class Play:
 
     def _offer(self) -> dict[str, Any]:
         rows = self._rng.sample(range(len(ITEMS)), OFFERED)
-        return {"arms": ITEMS[rows], "ids": rows}
+        return {"arms": ITEMS[rows], "labels": rows}
 
     def do_ask(self, decider: pb.Decider, step: str) -> None:
         id = self._rng.choice([None, step])
@@ -120,7 +119,7 @@ class Play:
         for id in ("not yet", *self._some("told", "gone")):
             try:
                 decider.tell_many({**rest, id: 77.0})
-            except (Unknown, Conflict):
+            except (KeyError, ValueError):
                 continue
             return id
         return None

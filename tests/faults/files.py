@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import projbandits as pb
-from projbandits.ledger.failures import Unavailable
 from projbandits.ledger.fold import snapshot
-from projbandits.ledger.protocol import Damaged, Ledger
+from projbandits.ledger.protocol import Ledger
 from tests.faults.kills import place
 from tests.faults.verdicts import Outcomes
 from tests.faults.workers import NAME, make, offer, outcome
@@ -50,7 +49,7 @@ def full(store: str, tries: int, rng: random.Random) -> Outcomes:
                     asked += 1
                     decider.tell(id, outcome(id))
                     told += 1
-                except Unavailable as error:
+                except OSError as error:
                     named = str(folder) in str(error) and "room" in str(error)
                     found["refused by name" if named else f"UNNAMED: {error}"] += 1
                     break
@@ -84,7 +83,7 @@ def read_only(store: str, tries: int, rng: random.Random) -> Outcomes:
                 decider = pb.Decider.open(url, NAME)
                 decider.ask(offer("x"), request_id="x")
                 found["WRITTEN TO A READ-ONLY FILE"] += 1
-            except Unavailable as error:
+            except OSError as error:
                 named = str(path) in str(error) and "write" in str(error)
                 found["refused by name" if named else f"UNNAMED: {error}"] += 1
         decider = pb.Decider.open(url, NAME)
@@ -159,7 +158,7 @@ def _opened(path: Path, truth: bytes) -> str:
             decider.tell(decider.ask(offer("new"), request_id="new").id, 1.0)
             _everything(decider._ledger)
             decider.close()
-    except (Damaged, Unavailable, KeyError) as error:
+    except (ValueError, OSError, KeyError) as error:
         return "refused by name" if path.name in str(error) else f"UNNAMED {error!r}"
     return "unharmed"
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 
 import projbandits as pb
-from projbandits.ledger.protocol import Conflict
 from tests.databases import Server
 from tests.faults.kills import place
 from tests.faults.verdicts import Outcomes, promises
@@ -66,7 +65,7 @@ def _calls(decider: pb.Decider, id: str, found: Outcomes, rng: random.Random) ->
             except Struck:
                 found["calls struck"] += 1
                 took = min(2 * max(took, time.perf_counter() - start), 1.0)
-            except Conflict:
+            except ValueError:
                 found["CALLED AGAIN, REFUSED"] += 1
                 break
 

@@ -19,7 +19,6 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 import projbandits as pb
-from projbandits.ledger.failures import Unavailable
 
 Answer = TypeVar("Answer")
 
@@ -112,7 +111,7 @@ def patiently(call: Callable[[], Answer], until: float) -> tuple[Answer] | None:
     while time.time() < until + 20:
         try:
             return (call(),)
-        except Unavailable:
+        except OSError:
             time.sleep(0.05)
     return None
 

@@ -7,10 +7,9 @@ import numpy as np
 
 import projbandits as pb
 from projbandits.paper.experiments import Experiment
-from projbandits.results import Result
 
 
-def made_up(strategies: tuple[Any, ...], regret: Any, found: Any = None) -> Result:
+def made_up(strategies: tuple[Any, ...], regret: Any, found: Any = None) -> pb.Result:
     """Return a result with the given regret (strategy x trial x checkpoint)."""
     regret = np.asarray(regret, dtype=np.float64)
     shaped = np.empty((len(strategies), regret.shape[1], regret.shape[2]))

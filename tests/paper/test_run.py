@@ -19,7 +19,6 @@ from projbandits.paper import FIGURES, panels, reproduce
 from projbandits.paper import experiments as e
 from projbandits.paper.settings import WINES, A
 from projbandits.paper.verdicts import Outcome
-from projbandits.results import Result
 from tests.commands import call
 from tests.reproductions import SMALL, Tired
 
@@ -36,7 +35,7 @@ def test_it_writes_figures_data_tables_and_a_report(tmp_path: Path) -> None:
         "reproduction.json",
     }
     assert "compiled (search)" in done.report.read_text(encoding="utf-8")
-    parts = [Result.load(done.out / "data" / f"setting-a{n}.parquet") for n in ("", "-2", "-4")]
+    parts = [pb.Result.load(done.out / "data" / f"setting-a{n}.parquet") for n in ("", "-2", "-4")]
     assert [(part.trials, part.horizon, part.seed) for part in parts] == [
         (2, 60, 0),
         (2, 60, 1),
@@ -122,7 +121,7 @@ def test_an_unknown_figure_suggests_a_known_one(tmp_path: Path) -> None:
 
 def test_a_file_of_another_experiment_size_or_seed_is_noticed(finished: Path) -> None:
     file = finished / "data" / "setting-a.parquet"
-    whole = Result.load(file)
+    whole = pb.Result.load(file)
     steps = e.SETTING_A.checkpoints(60)
     for experiment, changes in (
         (e.SETTING_A, {"seed": 1}),

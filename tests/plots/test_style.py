@@ -1,15 +1,10 @@
 """What all figures share: looks that can be told apart."""
 
-import io
-from typing import Any
-
 import numpy as np
-import pytest
 from matplotlib.colors import to_rgb
 
 import projbandits as pb
 from projbandits import plots
-from projbandits.plots.style import pictures
 
 
 def test_nine_strategies_have_nine_looks_and_any_parameter_can_be_an_axis() -> None:
@@ -34,18 +29,3 @@ def test_colours_differ_for_every_kind_of_colour_vision() -> None:
         seen = np.clip(rgb @ np.array(matrix).T, 0, 1) ** (1 / 2.2)
         distance = np.linalg.norm(seen[:, None] - seen[None], axis=-1) + 9 * np.eye(6)
         assert distance.min() > 0.1, name
-
-
-def test_pictures_are_those_that_savefig_makes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")  # or a PDF has the time in it
-
-    def lines(ax: Any) -> None:
-        ax.plot([1, 1000], [2, 30], label="mine")
-        ax.set(xscale="log", xlabel="step", ylabel="regret")
-
-    made, saved = (plots.panels([lines] * 2, title="x", shared_legend=False) for _ in range(2))
-    for picture, kind in zip(pictures(made), ("png", "pdf"), strict=True):
-        sink = io.BytesIO()
-        saved.savefig(sink, format=kind)
-        assert picture == sink.getvalue()
-        saved.set_layout_engine("none")  # both have the layout of the first

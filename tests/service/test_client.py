@@ -12,8 +12,6 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits.ledger.failures import Unavailable
-from projbandits.ledger.protocol import Conflict
 from projbandits.service.client import RemoteDecider
 from tests.service.conftest import FILMS, MAKE, Service
 
@@ -52,13 +50,13 @@ def test_a_decider_does_the_same_wherever_it_is(decider: Any) -> None:
     assert first.label == TABLE.index[first.index]
     assert 0 < first.propensity <= 1
     assert decider.ask(TABLE, request_id="one").index == first.index
-    with pytest.raises(Conflict, match="'one' was decided before"):
+    with pytest.raises(ValueError, match="'one' was decided before"):
         decider.ask(TABLE.iloc[::-1] + 1, request_id="one")
     several = decider.ask(TABLE, count=2, request_id="two")
     assert [each.id for each in several] == ["two/0", "two/1"]
     decider.tell(first, 1.0)
     decider.tell("one", 1.0)
-    with pytest.raises(Conflict, match=r"was told 1\.0 before"):
+    with pytest.raises(ValueError, match=r"was told 1\.0 before"):
         decider.tell("one", 0.0)
     decider.amend("one", 0.5)
     with pytest.raises(KeyError, match="'nobody' is unknown"):
@@ -67,7 +65,7 @@ def test_a_decider_does_the_same_wherever_it_is(decider: Any) -> None:
         decider.tell_many([("two/0", 1.0), ("nobody", 1.0)])
     decider.tell_many({"two/0": 1.0})
     decider.withdraw("two/1")
-    with pytest.raises(Conflict, match="withdrawn"):
+    with pytest.raises(ValueError, match="withdrawn"):
         decider.tell("two/1", 1.0)
     with pytest.raises(ValueError, match="must be finite"):
         decider.tell("one", float("nan"))
@@ -84,9 +82,9 @@ def test_a_decider_does_the_same_wherever_it_is(decider: Any) -> None:
             ValueError, match=r"must be finite, got (nan|inf) in row 1, column 'age'"
         ):
             decider.ask(TABLE.assign(age=[1.0, bad, 1.0]))
-    with pytest.raises(ValueError, match="ids must have 3 entries"):
+    with pytest.raises(ValueError, match="labels must have 3 entries"):
         decider.ask(TABLE, labels=["a"])
-    for twice in ({"ids": ["a", "b", "a"]}, {}):
+    for twice in ({"labels": ["a", "b", "a"]}, {}):
         with pytest.raises(ValueError, match="must be distinct, got 'a' in rows 0 and 2"):
             decider.ask(TABLE.set_axis(["a", "b", "a"]), **twice)
     with pytest.raises(TypeError):
@@ -121,7 +119,7 @@ def test_items_are_named_or_filtered(films: Service, remote: Remote) -> None:
     for wrong in (TABLE.to_numpy(), "abc"):
         with pytest.raises(TypeError, match="features have names"):
             decider.ask(wrong)
-    with pytest.raises(TypeError, match="ids must come with rows"):
+    with pytest.raises(TypeError, match="labels must come with rows"):
         decider.ask(["a"], labels=["b"])
     with pytest.raises(TypeError, match="must hold numbers and texts, got Timestamp"):
         decider.ask([{**FILMS[0], "age": pd.Timestamp("2020-01-01")}])
@@ -142,7 +140,7 @@ def test_calls_can_be_awaited(films: Service) -> None:
             await decider.tell_many((each, 1.0) for each in made)
             await decider.amend(made[0], 0.0)
             await decider.withdraw(made[1])
-            with pytest.raises(Conflict):
+            with pytest.raises(ValueError, match="was told"):
                 await decider.tell(made[2], 0.0)
             assert "probability" in (await decider.explain(made[0])).reason
             assert (await decider.audit()).verdict
@@ -195,18 +193,18 @@ def test_what_was_not_answered_is_sent_again_with_the_same_id(
         decider.ask(["a"])
     assert len(flaky.bodies) == 4
     assert len(set(flaky.bodies)) == 1
-    assert b'"request_id"' in flaky.bodies[0]
+    assert b'"id"' in flaky.bodies[0]
 
 
 def test_patience_ends_with_the_remedy(flaky: Any, fresh: Service, remote: Remote) -> None:
     flaky.statuses = [None]
     url = f"http://127.0.0.1:{flaky.server_port}"
     decider = remote(fresh, "pb_x", url, patience=0.2)
-    with pytest.raises(Unavailable, match="call again with the same id"):
+    with pytest.raises(OSError, match="call again with the same id"):
         decider.tell("q", 1.0)
     assert len(flaky.bodies) > 1
     flaky.statuses = [503]
-    with pytest.raises(Unavailable):
+    with pytest.raises(OSError, match="the status 503"):
         decider.tell("q", 1.0)
     for wrong in ("127.0.0.1:8000", "http://"):
         with pytest.raises(ValueError, match="url must begin with"):

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from projbandits.cli.app import app
-from projbandits.ledger.failures import Unavailable
 from projbandits.service import tokens
 from projbandits.service.handlers import ROUTES
+from tests.commands import app
 from tests.service.conftest import FILMS, MAKE, Service, bearer
 
 pytestmark = pytest.mark.filterwarnings("ignore:the arms offered so far:UserWarning")
@@ -99,7 +98,7 @@ def test_a_token_that_cannot_be_looked_up_is_asked_for_again_later(
     films: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away() -> Any:
-        raise Unavailable("the store is away: start it")
+        raise OSError("the store is away: start it")
 
     monkeypatch.setattr(films.hub.documents, "revisions", away)
     foreign = "pb_0123456789ab_" + "x" * 43
@@ -180,7 +179,7 @@ def test_what_cannot_be_a_token_is_refused(films: Service) -> None:
 def test_tokens_are_made_listed_and_revoked_from_the_command_line(films: Service) -> None:
     run = CliRunner().invoke
     store = ["--store", films.url]
-    made = run(app, ["token", "create", *store, "--scope", "observe", "--note", "Ada"])
+    made = run(app, ["token", "make", *store, "--scope", "observe", "--note", "Ada"])
     (text,) = [line[7:] for line in made.stdout.splitlines() if line.startswith("token: ")]
     assert films.client.get(films.path, headers=bearer(text)).status_code == 200
     id = str(tokens.id_of(text))

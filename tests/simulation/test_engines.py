@@ -5,7 +5,7 @@ import pytest
 
 import projbandits as pb
 from projbandits.problems import Problem
-from projbandits.simulation import CompiledRule, engines
+from projbandits.simulation import engines
 from projbandits.strategies import LinearStrategy
 from tests.sets import CUBE, PRISM, vast
 from tests.worlds import CONVEX, FINITE, GREEDY, U3, always, given, run
@@ -130,8 +130,8 @@ class Own(pb.GENTRY):
 
     def compiled_rule(
         self, arms: pb.DecisionSet, subspace: pb.Subspace, horizon: int
-    ) -> CompiledRule:
-        return CompiledRule(lambda t, view, rng: 0, np.zeros(1))
+    ) -> pb.CompiledRule:
+        return pb.CompiledRule(lambda t, view, rng: 0, np.zeros(1))
 
 
 def test_engines_without_them_say_so() -> None:

@@ -1,9 +1,5 @@
 """The event engine: equal to steps in distribution, and exactly where nothing is left to chance."""
 
-import math
-import time
-from concurrent.futures import ThreadPoolExecutor
-from queue import SimpleQueue
 from threading import Timer
 from typing import Any
 
@@ -12,13 +8,8 @@ import pytest
 from scipy import stats
 
 import projbandits as pb
-from projbandits.simulation import events, executors
-from projbandits.simulation.arrays import Arrays
-from projbandits.simulation.kernels import event_loop, philox
-from projbandits.simulation.plan import Spec
-from projbandits.simulation.streams import key, stream
+from projbandits.simulation import events
 from projbandits.strategies import LinearStrategy
-from tests.kernels import opened
 from tests.worlds import (
     FINITE,
     GREEDY,
@@ -111,42 +102,6 @@ def test_arms_that_are_level_without_noise_are_not_walked_step_by_step(strategy:
     assert trace.pulls[0, 1:].max() < 1000  # a tie goes to the first
 
 
-def test_a_raised_flag_stops_events_while_they_are_played(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Each of 10^12 steps explores, which would take days. The flag is raised when the first
-    # thousand have been counted, however long that takes.
-    problem, strategy, steps = FINITE["setting-a"], pb.GENTRY(alpha=1e12), np.array([1000, 10**12])
-    spec = Spec(problem, (strategy,), ("events",), 2, 10**12, 0, steps)
-    tallies: SimpleQueue[Any] = SimpleQueue()
-    original = event_loop.events
-
-    def watched(*arguments: Any) -> None:
-        tallies.put(arguments[10])
-        original(*arguments)
-
-    monkeypatch.setattr(event_loop, "events", watched)
-    stop = flag()
-    with ThreadPoolExecutor(1) as threads:
-        playing = threads.submit(executors.run_chunk, spec, range(2), stop)
-        out = tallies.get(timeout=60)
-        while out[0, 0, 0] == 0.0 and not playing.done():
-            time.sleep(0.001)
-        assert not playing.done()
-        stop[0] = 1
-        (records,) = playing.result(timeout=60)
-    assert (records.regret[:, -1] == 0.0).all()  # never came there
-    assert records.regret[0, 0] > 0.0  # but began
-
-
-def test_a_raised_flag_stops_within_a_stretch_and_a_schedule() -> None:
-    interval = -1.0, 1.0, False, False
-    ends, sums = np.empty(event_loop.DEPTH, np.int64), np.empty(event_loop.DEPTH)
-    rest = ends, sums, opened(philox.begin)(key(1), 0, 0), flag(raised=True)
-    assert opened(event_loop.stretch)(100, 0.0, 1.0, 0.1, interval, *rest) == (0, 0.0)
-    rng = np.random.default_rng(0)
-    assert events._exploring_steps(always, 100, rng, flag(raised=True)) == []
-    assert events._exploring_steps(always, 100, rng, flag()) != []
-
-
 def rises(t: int) -> float:
     return 1e-3 if t < 20_000 else 0.1
 
@@ -228,32 +183,6 @@ def test_pull_counts_agree_with_steps_in_distribution() -> None:
             pulls.append([regret % 1e3, regret // 1e3 % 1e3, regret // 1e6])
         for one, other in zip(*pulls, strict=True):
             assert p_value(one, other) > LEVEL
-
-
-@pytest.mark.parametrize("horizon", [1000, 10**6, 10**9])
-@pytest.mark.parametrize(
-    "strategy", [pb.GENTRY(), pb.REGRET(alpha=5.0), pb.UE(), pb.ProjectedUE(alpha=0.3)], ids=repr
-)
-def test_the_belief_is_the_ridge_solution_of_the_pulls(
-    strategy: LinearStrategy, horizon: int
-) -> None:
-    for trial in range(5):
-        world = pb.problems.random_arms().world(stream(0, trial, "world"))
-        arrays = Arrays(world)
-        steps = np.array([horizon])
-        _, traces = events.run({trial: world}, strategy, steps, 0, flag())
-        trace = events.Trace(*(rows[0] for rows in traces))
-        assert trace.pulls.sum() == horizon
-        learn = (arrays.whole if strategy.learns_on == "arm" else arrays.projected)[0]
-        V = np.eye(10) + (learn.T * trace.pulls) @ learn
-        theta = np.linalg.solve(V, learn.T @ trace.totals)
-        exact = np.linalg.inv(V)
-        size = np.sqrt(np.diag(exact))
-        assert (trace.inverse == trace.inverse.T).all()
-        assert np.linalg.eigvalsh(trace.inverse)[0] > 0
-        # Both sides lose the condition number of V, which grows with the horizon.
-        np.testing.assert_allclose(trace.inverse, exact, atol=1e-15 * horizon + 1e-12)
-        assert np.abs((trace.theta - theta) / size).max() < 1e-2 / math.sqrt(1e-3 * horizon) + 1e-4
 
 
 def test_ten_to_the_nine_steps_cost_what_their_explorations_do() -> None:

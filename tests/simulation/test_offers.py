@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.problems import Wander
-from projbandits.simulation.streams import stream
-from tests.worlds import Recorder, run, same
+from projbandits.problems import OfferedWorld, Wander
+from tests.worlds import Recorder, run, same, world_of
 
 PROBLEM = pb.problems.offers(catalogue=40, offered=6, d=4, u=2, drift=Wander(rate=0.1))
 STRATEGIES = [pb.GENTRY(), pb.REGRET(alpha=3.0)]
@@ -36,7 +35,8 @@ def test_the_arms_on_offer_in_turn_cost_what_the_world_says() -> None:
     assert result.engines == ("reference",)
     for trial in range(2):
         costs, pulls = [], np.zeros(40)
-        world = PROBLEM.world(stream(0, trial, "world"))
+        world = world_of(PROBLEM, trial)
+        assert isinstance(world, OfferedWorld)
         for t, step in zip(range(9), world.steps(), strict=False):
             assert step.rewards is not None
             costs.append(step.rewards.max() - step.rewards[t % 6])

@@ -7,9 +7,8 @@ import pytest
 
 import projbandits as pb
 from projbandits.simulation import records
-from projbandits.simulation.streams import stream
 from tests.simulation.test_engines import Varied
-from tests.worlds import CONVEX, FINITE, GREEDY, SETTING_A, Recorder, run
+from tests.worlds import CONVEX, FINITE, GREEDY, SETTING_A, Recorder, run, world_of
 
 STRATEGIES: dict[str, list[Any]] = {
     "reference": [*GREEDY, pb.UE(), pb.GENTRY(arm_effects="auto")],
@@ -28,7 +27,7 @@ def test_pulls_add_up_to_the_horizon_and_their_costs_to_the_regret(engine: str, 
     assert (result.pulls >= 0).all()
     assert (result.pulls.sum(axis=2) == horizon).all()
     for trial in range(result.trials):
-        there = problem.world(stream(0, trial, "world"))
+        there = world_of(problem, trial)
         assert there.arm_rewards is not None
         assert there.arm_returns is not None
         pulls = result.pulls[:, trial]
@@ -52,7 +51,7 @@ def test_arms_in_turn_are_pulled_equally_often_and_arms_that_are_not_there_never
     result = run(Varied(), Recorder(), horizon=12, trials=40)
     assert result.pulls is not None
     for trial, pulls in enumerate(result.pulls[0]):
-        K = Varied().world(stream(0, trial, "world")).arms.size
+        K = world_of(Varied(), trial).arms.size
         assert pulls.tolist() == ([4, 4, 4, 0] if K == 3 else [3, 3, 3, 3])
 
 

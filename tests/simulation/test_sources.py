@@ -1,16 +1,13 @@
 """Results and machine code that outlive the code that made them are known by all of its files."""
 
-import ast
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import projbandits
-from projbandits.simulation import sources
 
 PACKAGE = Path(projbandits.__file__).parent
 
@@ -45,84 +42,13 @@ def fresh(package: Path, script: str, *arguments: str, warn: str = "error") -> s
     return done.stdout + done.stderr
 
 
-def parsed(tree: ast.AST) -> Iterator[str]:
-    """Yield the modules that a source imports, but for those that only types need."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            continue
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-            yield str(node.module)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        else:
-            yield from parsed(node)
-
-
-def test_imports_are_found_as_the_parser_finds_them() -> None:
-    modules = {sources.module_of(file, PACKAGE) for file in PACKAGE.rglob("*.py")}
-    for file in PACKAGE.rglob("*.py"):
-        text = file.read_bytes()
-        assert {*sources.imported(text)} >= {*parsed(ast.parse(text))} & modules
-
-
-LOADED = """
-import sys
-import projbandits as pb
-from projbandits.simulation.sources import FOLDER, module_of, sources
-problem = pb.problems.random_arms(d=4, arms=9, u=2)
-for engine in ("auto", "compiled", "reference"):
-    pb.simulate(problem, [pb.GENTRY()], trials=1, horizon=2, engine=engine, progress=False)
-known = {module_of(file, FOLDER) for file in sources(FOLDER)}
-print(sorted(name for name in sys.modules if name.startswith("projbandits") and name not in known))
-"""
-
-
-def test_whatever_a_simulation_loads_is_among_the_sources() -> None:
-    assert fresh(PACKAGE, LOADED) == "[]\n"
-
-
-@pytest.mark.parametrize(
-    "file",
-    [
-        "problems/synthetic.py",
-        "problems/offers.py",
-        "simulation/kernels/common.py",
-        "simulation/kernels/philox.py",
-        "strategies/effects.py",
-        "strategies/information.py",
-        "arms/entropy.py",
-        "_linalg.py",
-        "_version.py",
-    ],
-)
-def test_an_edit_of_any_source_is_noticed(copied: Path, file: str) -> None:
-    assert sources.digest(copied) == sources.DIGEST
-    with (copied / file).open("a") as text:
-        text.write("\n")
-    assert sources.digest(copied) != sources.DIGEST
-
-
-@pytest.mark.parametrize("file", ["service/server.py", "deciding/decider.py", "paper/report.py"])
-def test_what_a_simulation_does_not_need_is_not_among_the_sources(file: str) -> None:
-    assert (PACKAGE / file).is_file()
-    assert PACKAGE / file not in sources.sources(PACKAGE)
-
-
-def test_a_source_that_is_gone_is_named(copied: Path) -> None:
-    shutil.rmtree(copied / "simulation" / "kernels")
-    with pytest.raises(FileNotFoundError, match=r"must have simulation/kernels/\*\.py, got none"):
-        sources.digest(copied)
-
-
 RUN = """
 import sys
 import projbandits as pb
 engine, *store = sys.argv[1:]
 problem = pb.problems.random_theta(pb.FiniteArms([[1.0, 0.0], [0.5, 2.0], [0.0, 1.0]]), u=1)
 result = pb.simulate(problem, pb.GENTRY(), trials=2, horizon=20, engine=engine,
-                     cache_dir=store[0] if store else None, progress=False)
+                     store=store[0] if store else None, progress=False)
 print(result.regret[0, 0, -1])
 """
 

@@ -5,18 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import projbandits as pb
-from projbandits.simulation.streams import stream
 from tests.worlds import Recorder, run
-
-
-def test_streams_differ_by_trial_and_purpose() -> None:
-    draws = [
-        stream(s, i, p).random()
-        for s in (0, 1)
-        for i in (0, 1)
-        for p in ("world", "noise", "strategy")
-    ]
-    assert len(set(draws)) == len(draws)
 
 
 @dataclass(frozen=True)
@@ -25,9 +14,10 @@ class Tossing(Recorder):
 
     coins: int
     heard: list[float] = field(default_factory=list, repr=False)
+    tossed: list[float] = field(default_factory=list, repr=False)
 
     def select(self, state: int, arms: pb.DecisionSet, rng: np.random.Generator) -> pb.Choice:
-        rng.random(self.coins)
+        self.tossed.extend(rng.random(self.coins))
         return super().select(state, arms, rng)
 
     def update(self, state: int, arm: pb.Arm, observed: float) -> int:
@@ -40,3 +30,13 @@ def test_the_strategys_coins_do_not_touch_the_noise() -> None:
     run(strategies=[none, many], trials=2, horizon=60)
     assert len(none.heard) == 120
     assert none.heard == many.heard
+
+
+def test_streams_differ_by_seed_and_trial() -> None:
+    strategies = [Tossing(1), Tossing(1)]
+    for seed, strategy in enumerate(strategies):
+        run(strategies=strategy, trials=3, horizon=20, seed=seed)
+    drawn = [number for strategy in strategies for number in strategy.tossed]
+    assert len(drawn) == len({*drawn}) == 120
+    heard = [number for strategy in strategies for number in strategy.heard]
+    assert len({*heard}) == 120

@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 import projbandits as pb
-from projbandits.ridge import Ridge
 from projbandits.strategies.effects import PENALTY_FACTOR, TAU_FACTOR, TAU_QUANTILE, Effects
 from projbandits.testing import check_strategy
 from tests import naive
@@ -49,7 +48,9 @@ def test_the_belief_is_that_of_a_ridge_with_one_more_coordinate_for_each_arm(rat
 
 def test_without_effects_it_is_the_ridge() -> None:
     effects, pulls = told(0.0, noise=0.4)
-    ridge = Ridge.prior(D, 0.3).update_many(effects.features[pulls[:, 0].astype(int)], pulls[:, 1])
+    ridge = pb.Ridge.prior(D, 0.3).update_many(
+        effects.features[pulls[:, 0].astype(int)], pulls[:, 1]
+    )
     belief = effects.moments(effects.features)
     np.testing.assert_allclose(belief.mean, effects.features @ ridge.theta, rtol=1e-10)
     np.testing.assert_allclose(belief.covariance, 0.4**2 * ridge.inverse, rtol=1e-10)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits._validation import Array
 from projbandits.strategies.belief import Moments
 from projbandits.strategies.improvement import improvement
 from tests import naive
 from tests.beliefs import some_belief
+from tests.naive import Array
 
 
 def by_hand(belief: Moments, shrink: Array | None = None) -> tuple[float, Array, Array]:

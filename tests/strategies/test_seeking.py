@@ -8,11 +8,10 @@ import pytest
 import projbandits as pb
 from projbandits.finding.sums import degrees
 from projbandits.problems import World
-from projbandits.strategies.base import State
 from projbandits.strategies.seeking import SeekingGENTRY
 
 
-def played(world: World, strategy: SeekingGENTRY, steps: int) -> State:
+def played(world: World, strategy: SeekingGENTRY, steps: int) -> pb.State:
     noise, rng = np.random.default_rng(1), np.random.default_rng(2)
     state = strategy.init(world.arms, world.subspace)
     for now in islice(world.steps(), steps):

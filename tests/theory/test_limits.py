@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.arms import ConvexFunction
 from projbandits.problems import Gaussian, World
 from tests.everyone import anywhere, everyone
 
@@ -41,7 +40,7 @@ class Hull(pb.DecisionSet):
     def best(self, direction: Any) -> pb.Arm:
         return pb.Arm(ARMS[int((ARMS @ direction).argmax())])
 
-    def best_convex(self, function: ConvexFunction) -> pb.Arm:
+    def best_convex(self, function: pb.ConvexFunction) -> pb.Arm:
         return pb.Arm(ARMS[int(function.value(ARMS).argmax())])
 
     def basis_arms(self, method: str = "pivoted-qr") -> Sequence[pb.Arm]:

@@ -6,13 +6,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from projbandits._cached import cached_property
 from projbandits._linalg import distances, pivots, surely_full
 from projbandits._validation import Array, one_of
 from projbandits.subspace import Subspace

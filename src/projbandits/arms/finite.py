@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from operator import is_
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -10,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from projbandits._cached import cached_property
 from projbandits._validation import Array, real_array, real_vector
 from projbandits.arms.base import Arm, ConvexFunction, DecisionSet, independent_rows
 

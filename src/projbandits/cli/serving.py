@@ -49,7 +49,7 @@ def serve(
 
     The first start makes the store and prints a token, once.
     """
-    starting = _part("starting")
+    starting = _part("settings")
     given = {"store": store, "host": host, "port": port, "processes": processes}
     settings = starting.read_settings(config, given)
     first = starting.prepare(settings)

@@ -25,20 +25,20 @@ def read_labels(ids: Any, arms: Any, size: int, needed: bool) -> tuple[str, ...]
     needed : bool
         Whether arms without names are an error.
     """
-    name, given = "ids", ids
+    name, given = "labels", ids
     if ids is None:
         name, given = "the index of arms", getattr(arms, "index", None)
         if given is None or callable(given):  # a list has a method of this name
             given = None
     elif isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise TypeError(f"ids must list a text or a whole number for each arm, got {short(ids)}")
+        raise TypeError(f"labels must list a text or a whole number for each arm, got {short(ids)}")
     labels = None if given is None else _written(given)
     some = given is not None and any(isinstance(each, str) for each in given)
     if ids is None and not needed and not labels and not some:
         return None  # an index of dates or other values names nobody
     if labels is None:
         raise ValueError(
-            "ids must say who the arms are, since the strategy has arm_effects: pass "
+            "labels must say who the arms are, since the strategy has arm_effects: pass "
             "ask(arms, labels=...), or a DataFrame whose index does"
         )
     problem = _problem(name, labels, given, size)
@@ -55,12 +55,12 @@ def is_fresh(index: Any) -> bool:
 def items_of(ids: Any, size: int) -> tuple[str, ...]:
     """Return whose returns the rows of a history are; an item may have many."""
     if isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise TypeError(f"ids must list a text or a whole number for each row, got {short(ids)}")
+        raise TypeError(f"labels must list a text or a whole number for each row, got {short(ids)}")
     listed = [*ids]
     labels = _written(listed)
-    problem = _unstorable("ids", labels)
+    problem = _unstorable("labels", labels)
     if len(labels) != size:
-        problem = _problem("ids", labels, listed, size)
+        problem = _problem("labels", labels, listed, size)
     if problem is not None:
         raise problem
     return tuple(labels)

@@ -6,8 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from projbandits._validation import short, storable
+from projbandits.exceptions import ConflictError
 from projbandits.ledger.events import Opened
-from projbandits.ledger.protocol import Conflict, Ledger
+from projbandits.ledger.protocol import Ledger
 
 if TYPE_CHECKING:
     from projbandits.ledger.store import SqlStore
@@ -51,6 +52,6 @@ def named_ledger(url: Any, name: Any, first: Opened | None) -> Ledger:
     if name not in found.names():
         try:
             return found.create(name, first)
-        except Conflict:  # another process did so meanwhile
+        except ConflictError:  # another process did so meanwhile
             pass
     return found.open(name)

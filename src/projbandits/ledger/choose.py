@@ -13,12 +13,13 @@ import numpy as np
 
 from projbandits._validation import Array
 from projbandits.arms import DecisionSet, FiniteArms
+from projbandits.exceptions import ConflictError
 from projbandits.ledger.decision import Decision, Grounds
 from projbandits.ledger.describing import set_key, set_text
 from projbandits.ledger.events import Decided, Described, Event, Rows
 from projbandits.ledger.fold import Known, aged
 from projbandits.ledger.offer import Offer
-from projbandits.ledger.protocol import Conflict, Ledger
+from projbandits.ledger.protocol import Ledger
 from projbandits.ledger.streams import Streams
 from projbandits.strategies import Choice, State
 from projbandits.strategies.items import OpenItems
@@ -297,12 +298,12 @@ def repeated(ledger: Ledger, ids: Sequence[str], arms: DecisionSet) -> list[Deci
     found = [Decision.of(each) for each in held if each is not None]
     if len(found) != len(ids):
         missing = [id for id, each in zip(ids, held, strict=True) if each is None]
-        raise Conflict(
+        raise ConflictError(
             f"id {ids[0]!r} was asked for before, with another count: there is no {missing[0]!r}"
         )
     for decision in found:
         if not _has(arms, decision):
-            raise Conflict(
+            raise ConflictError(
                 f"id {decision.id!r} was decided before, and the arm chosen then is not in its "
                 "place among these: pass the same arms, or another id"
             )

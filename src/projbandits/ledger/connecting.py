@@ -14,10 +14,9 @@ from urllib.parse import quote
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 
-from projbandits.ledger.failures import Unavailable
+from projbandits.exceptions import DamagedError, UnavailableError
 from projbandits.ledger.fork_gate import Gate
 from projbandits.ledger.forking import renewed
-from projbandits.ledger.protocol import Damaged
 from projbandits.ledger.sql import command, unread
 from projbandits.ledger.write_ahead import log_damage
 
@@ -136,7 +135,7 @@ class Database:
         while True:
             try:
                 return call()
-            except Unavailable as error:
+            except UnavailableError as error:
                 if not error.lost or time.monotonic() > until:
                     raise
                 self.close()  # the other connections are likely to be lost too
@@ -239,7 +238,7 @@ class Database:
         found = self.file()
         self._file = self._file or found
         if found is None or found != self._file:
-            raise Unavailable(
+            raise UnavailableError(
                 f"{self.shown} was moved, deleted or replaced while it was in use: put it back, or "
                 "start this process again to use what is there now"
             )
@@ -338,7 +337,7 @@ def _of_sqlite(error: Any, path: str) -> Exception | None:
         sqlite3.SQLITE_BUSY: f"another process kept it for {LOCK_PATIENCE:.0f} s; call again",
         sqlite3.SQLITE_LOCKED: "another connection keeps it; call again",
     }
-    return Unavailable(f"{path}: {said}: {remedies[code]}") if code in remedies else None
+    return UnavailableError(f"{path}: {said}: {remedies[code]}") if code in remedies else None
 
 
 def _of_postgresql(error: Any, shown: str) -> Exception | None:
@@ -347,29 +346,29 @@ def _of_postgresql(error: Any, shown: str) -> Exception | None:
     if state.startswith(BROKEN_POSTGRESQL):
         return damaged(shown, said)
     if state.startswith("53"):
-        return Unavailable(f"{shown}: {said}: make room on the server, then call again")
+        return UnavailableError(f"{shown}: {said}: make room on the server, then call again")
     if state == "25006":
-        return Unavailable(f"{shown}: {said}: connect to the primary server, not to a standby")
+        return UnavailableError(f"{shown}: {said}: connect to the primary server, not to a standby")
     # Who is not let in gets no code, only words.
     refused = not state and "FATAL" in said and any(word in said for word in NOT_LET_IN)
     if refused or state in ("42501", "28000", "28P01", "3D000"):
-        return Unavailable(
+        return UnavailableError(
             f"{shown}: {said}: see to the names of user and database, the password and the rights"
         )
     if state in ("55P03", "40P01", "40001", "57014"):
-        return Unavailable(f"{shown}: {said}: another process kept the ledger; call again")
+        return UnavailableError(f"{shown}: {said}: another process kept the ledger; call again")
     cut = not state and type(error).__name__ in ("OperationalError", "InterfaceError")
     if cut or state.startswith(NO_CONNECTION):
-        return Unavailable(
+        return UnavailableError(
             f"{shown}: {said}: see that the server runs, then call again with the same id",
             lost=True,
         )
     return None
 
 
-def damaged(shown: str, what: str) -> Damaged:
+def damaged(shown: str, what: str) -> DamagedError:
     """Return the error for a database whose content is not what was written to it."""
-    return Damaged(
+    return DamagedError(
         f"{shown} is damaged: {what}; restore it from a backup (docs/durability.md says how), "
         "and see what `projbandits ledger check` finds"
     )

@@ -84,7 +84,7 @@ class Decision:
     asked : float
         When, in seconds since 1970.
     label : str, int or None
-        What the chosen arm is called: its entry in `ids`, or in the index of a DataFrame.
+        What the chosen arm is called: its entry in `labels`, or in the index of a DataFrame.
     note : str or None
         What the caller noted, as JSON; see `meta`.
     grounds : Grounds or None

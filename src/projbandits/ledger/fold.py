@@ -19,6 +19,7 @@ import numpy as np
 from projbandits._blas import single_threaded_blas, while_small
 from projbandits._validation import Array
 from projbandits.arms import Arm, FiniteArms
+from projbandits.exceptions import DamagedError
 from projbandits.features.features import Features
 from projbandits.ledger.codec import LENGTH
 from projbandits.ledger.describing import strategy_fields, strategy_of
@@ -32,7 +33,7 @@ from projbandits.ledger.events import (
     Told,
     Withdrawn,
 )
-from projbandits.ledger.protocol import Damaged, Entry, Ledger, Snapshot
+from projbandits.ledger.protocol import Entry, Ledger, Snapshot
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy, State
 from projbandits.strategies.items import Items
@@ -473,7 +474,7 @@ def _beginning(ledger: Ledger, given: Given, learner: Known | None) -> Known:
     """Return what is known at the first event, by the strategy of `learner` if there is one."""
     entry = next(ledger.read(0, 1))[0]
     if not isinstance(entry.event, Opened):
-        raise Damaged(f"a ledger must begin with Opened, got {type(entry.event).__name__}")
+        raise DamagedError(f"a ledger must begin with Opened, got {type(entry.event).__name__}")
     known = opened(entry.event, given)
     if learner is None:
         return known

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from projbandits._validation import Array
 from projbandits.arms import DecisionSet
+from projbandits.exceptions import UnknownDecisionError
 from projbandits.ledger.catalogue import Catalogue
 from projbandits.ledger.choose import Mate, chosen, state_at
 from projbandits.ledger.decision import Decision, Grounds
@@ -24,7 +25,7 @@ from projbandits.ledger.describing import set_of, strategy_of
 from projbandits.ledger.events import Changed, Decided, Event, Opened
 from projbandits.ledger.fold import Known, advanced
 from projbandits.ledger.offer import Offer
-from projbandits.ledger.protocol import EVENTS_AT_ONCE, Held, Ledger, Unknown
+from projbandits.ledger.protocol import EVENTS_AT_ONCE, Held, Ledger
 from projbandits.ledger.streams import Streams
 from projbandits.strategies import Choice, LinearStrategy
 
@@ -226,7 +227,7 @@ class History:
         """Return a decision by its id."""
         held = self._ledger.held(id)
         if held is None or held.position > self.position:
-            raise Unknown(f"decision must be in the log, got {id!r}")
+            raise UnknownDecisionError(f"decision must be in the log, got {id!r}")
         return Record.of(self, held)
 
     def pending(self, before: float | None = None) -> Iterator[Record]:

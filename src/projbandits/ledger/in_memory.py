@@ -12,6 +12,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
+from projbandits.exceptions import ConflictError
 from projbandits.ledger.catalogue import Catalogue
 from projbandits.ledger.codec import EVENT_KINDS, Record, decode, encode
 from projbandits.ledger.events import (
@@ -29,7 +30,6 @@ from projbandits.ledger.index import GONE, Index
 from projbandits.ledger.protocol import (
     EVENTS_AT_ONCE,
     Behind,
-    Conflict,
     Entry,
     Exists,
     Held,
@@ -146,12 +146,12 @@ class MemoryLedger:
         """Raise if an outcome is to be changed of which too little is left."""
         gone = not self.whole or held.arm is GONE
         if held.place is None and held.arm is GONE:
-            raise Conflict(
+            raise ConflictError(
                 f"id {event.id!r} was withdrawn ({held.why}), and what was chosen is not kept: "
                 "make the decider with log=True or store=, to amend what was withdrawn"
             )
         if held.place is not None and (gone or held.place <= self._kept[0]):
-            raise Conflict(
+            raise ConflictError(
                 f"id {event.id!r} was learnt, and cannot be unlearnt, as what came before is not "
                 "kept: make the decider with log=True or store=, and do not spill it, to amend and "
                 "withdraw outcomes"
@@ -199,7 +199,7 @@ class MemoryLedger:
                 self._up_to_date()
                 base, events = self._kept
                 if after < base:
-                    raise Conflict(
+                    raise ConflictError(
                         f"events up to {base} are not kept: make the decider with log=True or "
                         "store="
                     )
@@ -300,7 +300,7 @@ class MemoryLedger:
 
 def _exists(held: Held) -> Exception:
     if held.arm is GONE:
-        return Conflict(
+        return ConflictError(
             f"id {held.decision.id!r} was decided and told before, and what was decided is not "
             "kept: use another id, or keep a log (log=True or store=)"
         )

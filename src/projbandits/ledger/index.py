@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from projbandits._validation import Array
+from projbandits.exceptions import ConflictError
 from projbandits.ledger.catalogue import Catalogue
 from projbandits.ledger.events import (
     OUTCOMES,
@@ -25,7 +26,7 @@ from projbandits.ledger.events import (
     Outcome,
     Told,
 )
-from projbandits.ledger.protocol import Conflict, Held, settled
+from projbandits.ledger.protocol import Held, settled
 
 REMEMBERED = 65_536
 """How many outcomes of decisions that are gone are remembered, to check repeated reports."""
@@ -108,7 +109,7 @@ class Index:
         if event.arm is not None:
             return event.arm
         if event.rows is None or event.index is None or self.catalogue is None:
-            raise Conflict(f"decision {event.id!r} must have the chosen arm, got none")
+            raise ConflictError(f"decision {event.id!r} must have the chosen arm, got none")
         row = int(event.rows[event.index])
         x: Array
         for other in events:
@@ -189,7 +190,7 @@ class Index:
         """Tell whether history is new; raise if there was other history of its key."""
         before = self.history.get(event.key)
         if before is not None and before != digest(event):
-            raise Conflict(
+            raise ConflictError(
                 f"id {event.key!r} was learnt before, from other rows: nothing was changed; use "
                 "another"
             )

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from projbandits._validation import Array
+from projbandits.exceptions import ConflictError, UnknownDecisionError
 from projbandits.ledger.catalogue import Catalogue
 from projbandits.ledger.events import (
     OUTCOMES,
@@ -98,10 +99,6 @@ class Snapshot(NamedTuple):
     body: bytes
 
 
-class Conflict(ValueError):  # noqa: N818
-    """An event contradicts what the ledger has; nothing was changed."""
-
-
 class Exists(Exception):  # noqa: N818
     """There is a decision of this id already."""
 
@@ -112,17 +109,6 @@ class Exists(Exception):  # noqa: N818
 
 class Behind(Exception):  # noqa: N818
     """Another process has numbered new arms meanwhile: number them again, and append again."""
-
-
-class Unknown(KeyError):  # noqa: N818
-    """No decision has this id."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
-
-
-class Damaged(ValueError):  # noqa: N818
-    """What is stored is not what was written."""
 
 
 @runtime_checkable
@@ -166,7 +152,7 @@ class Ledger(Protocol):
 
         Raises
         ------
-        Conflict, Unknown, Exists
+        ConflictError, UnknownDecisionError, Exists
             If `admits` does, or if history of the same key was another.
         Behind
             If there is an `Offered` among the events and the catalogue has other rows by now.
@@ -233,7 +219,7 @@ def admits(event: Event, held: Held | None) -> bool:
     if not isinstance(event, OUTCOMES):
         return True
     if held is None:
-        raise Unknown(f"id {event.id!r} is unknown: no decision of this ledger has it")
+        raise UnknownDecisionError(f"id {event.id!r} is unknown: no decision of this ledger has it")
     if isinstance(event, Told) and held.pending:
         return True
     if getattr(event, "why", None) == EXPIRED and not held.pending:
@@ -241,17 +227,17 @@ def admits(event: Event, held: Held | None) -> bool:
     if isinstance(event, Withdrawn):
         return held.outcome is not None or held.why is None
     if isinstance(event, Amended) and held.pending:
-        raise Conflict(f"id {event.id!r} was not told yet: tell it")
+        raise ConflictError(f"id {event.id!r} was not told yet: tell it")
     if held.outcome == event.outcome:
         return False
     if isinstance(event, Told) and held.outcome is not None:
         assumed = "" if held.why is None else f" ({held.why})"
-        raise Conflict(
+        raise ConflictError(
             f"id {event.id!r} was told {held.outcome}{assumed} before, got {event.outcome}: "
             "nothing was changed; amend it if it was wrong"
         )
     if isinstance(event, Told) and held.why is not None:
-        raise Conflict(
+        raise ConflictError(
             f"id {event.id!r} was withdrawn ({held.why}): nothing was changed; amend it if its "
             "outcome counts after all"
         )
@@ -276,7 +262,7 @@ def same_history(event: Learnt, other: Learnt) -> bool:
         and event.outcomes.tobytes() == other.outcomes.tobytes()
     )
     if not same:
-        raise Conflict(
+        raise ConflictError(
             f"id {event.key!r} was learnt before, from other rows: nothing was changed; use another"
         )
     return True

@@ -12,10 +12,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from projbandits.exceptions import VersionError
 from projbandits.ledger.codec import EVENT_KINDS
 from projbandits.ledger.connecting import Database
 from projbandits.ledger.events import Offered
-from projbandits.ledger.failures import WrongVersion
 
 MOST_EVENTS = 2**40
 """How many events a ledger may have."""
@@ -155,18 +155,18 @@ def prepare(database: Database) -> None:
                 connection.execute(versions.insert().values(version=VERSION))
         found = version(database)
     if found is not None and found > VERSION:
-        raise WrongVersion(
+        raise VersionError(
             f"{database.shown} has layout {found}, and this version of projbandits knows layouts "
             f"up to {VERSION}: install the projbandits that wrote it, or a newer one"
         )
     if found is not None and not {*range(found, VERSION)} <= {*MIGRATIONS}:
-        raise WrongVersion(
+        raise VersionError(
             f"{database.shown} has layout {found}, and this version of projbandits reads layout "
             f"{VERSION} alone, as what was decided before cannot be decided again by its rules: "
             "install the projbandits that wrote it, or name another place"
         )
     if found is not None and found < VERSION:
-        raise WrongVersion(
+        raise VersionError(
             f"{database.shown} has layout {found}, and this version of projbandits needs layout "
             f"{VERSION}: back it up, then run `projbandits ledger migrate --store URL`"
         )

@@ -11,12 +11,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from projbandits.exceptions import ConflictError, UnknownDecisionError
 from projbandits.ledger import appending, columns, schema
 from projbandits.ledger.appending import Head, Preparation, Written
 from projbandits.ledger.batcher import Committer
 from projbandits.ledger.connecting import Database, damaged
 from projbandits.ledger.events import OUTCOMES, Decided, Described, Learnt, Opened
-from projbandits.ledger.protocol import Conflict, Unknown
 from projbandits.ledger.reading import Reader
 from projbandits.ledger.snapshots import write_snapshot
 from projbandits.ledger.sql_ledger import SqlLedger, Work, decided, no_arms
@@ -65,7 +65,7 @@ class SqlStore:
     def __init__(self, url: str, make: bool = True) -> None:
         self.database = Database(url)
         if not make and not schema.is_there(self.database):
-            raise Unknown(
+            raise UnknownDecisionError(
                 f"{self.database.shown} holds no deciders: see that this is the right place; "
                 "pb.Decider(..., store=..., name=...) makes one"
             )
@@ -83,11 +83,11 @@ class SqlStore:
             return sorted(connection.execute(sa.select(schema.ledgers.c.name)).scalars())
 
     def create(self, name: str, opened: Opened) -> SqlLedger:
-        """Make a new ledger; raise Conflict if there is one of this name."""
+        """Make a new ledger; raise ConflictError if there is one of this name."""
         with self.database.writing() as connection:
             schema.lock(connection)
             if self._number(connection, name) is not None:
-                raise Conflict(
+                raise ConflictError(
                     f"{self.database.shown} has a ledger named {name!r} already: open it"
                 )
             made = {"name": name, "last": 1, "digest": 0, "rows": 0}
@@ -111,7 +111,9 @@ class SqlStore:
                 (first,) = reader.entries(1, 1)
         if number is None:  # a second look within the first would keep a fork waiting
             shown = self.database.shown
-            raise Unknown(f"name must be one of {self.names()} in {shown}, got {name!r}")
+            raise UnknownDecisionError(
+                f"name must be one of {self.names()} in {shown}, got {name!r}"
+            )
         if not isinstance(first.event, Opened):
             raise damaged(self.database.shown, f"ledger {name!r} does not begin with its opening")
         d = len(first.event.subspace)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from projbandits._identity import UnknownIdentityError, identity
+from projbandits._identity import identity
 from projbandits.arms import DecisionSet, FiniteArms
+from projbandits.exceptions import UnknownIdentityError
 from projbandits.problems.base import World
 from projbandits.problems.noise import Noise, as_noise
 from projbandits.subspace import Subspace

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from projbandits._validation import positive
 from projbandits.deciding import reports
-from projbandits.ledger.failures import Unavailable
+from projbandits.exceptions import UnavailableError
 from projbandits.service import messages
 from projbandits.service.messages import Message, Named, RemoteAudit, RemoteDecision
 
@@ -46,7 +46,7 @@ def connect(url: str, token: str, *, timeout: float = 10.0, patience: float = 30
     timeout : float
         How many seconds an answer may take before the same is sent again.
     patience : float
-        For how many seconds a call is tried again before it raises `Unavailable`.
+        For how many seconds a call is tried again before it raises `UnavailableError`.
 
     Examples
     --------
@@ -111,8 +111,8 @@ class _Base:
         said = response.headers.get("retry-after", "")
         return min(max(pause, float(said)), LONGEST) if said.isdecimal() else pause
 
-    def _gone(self, error: Exception) -> Unavailable:
-        return Unavailable(
+    def _gone(self, error: Exception) -> UnavailableError:
+        return UnavailableError(
             f"{self.url} did not answer for {self._patience:g} s ({type(error).__name__}: {error}):"
             " see that it runs, then call again with the same id",
             lost=True,

@@ -10,8 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from projbandits._validation import short
-from projbandits.ledger.failures import Unavailable, WrongVersion
-from projbandits.ledger.protocol import Conflict, Damaged
+from projbandits.exceptions import ConflictError, DamagedError, UnavailableError, VersionError
 
 EXPECTED_ERRORS = (
     ValueError,
@@ -97,12 +96,12 @@ def refused(error: BaseException) -> Refused | None:
         return error
     if isinstance(error, ValidationError):
         return _invalid(error)
-    if isinstance(error, Unavailable):
+    if isinstance(error, UnavailableError):
         return Refused(503, said, retry=1)
-    if isinstance(error, Damaged | WrongVersion):
+    if isinstance(error, DamagedError | VersionError):
         return Refused(503, said, retry=60)
-    if isinstance(error, Conflict):
-        return Refused(409, said, kind="Conflict")
+    if isinstance(error, ConflictError):
+        return Refused(409, said, kind="ConflictError")
     if isinstance(error, KeyError):
         what = str(error.args[0]) if error.args else "there is no such thing"
         return Refused(404, what, kind="KeyError")

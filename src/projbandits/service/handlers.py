@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from projbandits._validation import check_distinct_labels, short
 from projbandits.deciding import Decider, Decision, reports
-from projbandits.ledger.protocol import Unknown
+from projbandits.exceptions import UnknownDecisionError
 from projbandits.service import item_files as items
 from projbandits.service import parquet, replies
 from projbandits.service.errors import Refused
@@ -332,7 +332,9 @@ def one_decision(call: Call) -> Answer:
     id, decider = call.path["id"], call.decider
     held = decider._ledger.held(id)
     if held is None:
-        raise Unknown(f"id {short(id)} is unknown: no decision of {call.name!r} has it")
+        raise UnknownDecisionError(
+            f"id {short(id)} is unknown: no decision of {call.name!r} has it"
+        )
     return Answer(replies.account(held, decider.explain(id)))
 
 

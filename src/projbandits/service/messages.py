@@ -11,13 +11,11 @@ from urllib.parse import quote
 
 import numpy as np
 
-from projbandits._tables import is_table
-from projbandits._validation import short
+from projbandits._validation import is_table, short
 from projbandits.deciding import Decision, reports
 from projbandits.deciding.explain import Explanation
 from projbandits.deciding.labels import read_labels
-from projbandits.ledger.failures import Unavailable
-from projbandits.ledger.protocol import Conflict, Unknown
+from projbandits.exceptions import ConflictError, UnavailableError, UnknownDecisionError
 from projbandits.ledger.streams import new_id
 
 if TYPE_CHECKING:
@@ -239,10 +237,14 @@ def raised(status: int, said: Any) -> Exception:
     if status in (401, 403):
         return PermissionError(detail)
     if status in (429, 503):
-        return Unavailable(detail)
+        return UnavailableError(detail)
     if status >= 500:
         return RuntimeError(detail)
-    kinds = {"Conflict": Conflict, "KeyError": Unknown, "TypeError": TypeError}
+    kinds = {
+        "ConflictError": ConflictError,
+        "KeyError": UnknownDecisionError,
+        "TypeError": TypeError,
+    }
     return kinds.get(str(kind), ValueError)(detail)
 
 

@@ -23,8 +23,8 @@ from projbandits.deciding import Decider, offers
 from projbandits.deciding.limits import check_outcome
 from projbandits.deciding.reports import half_life, seconds
 from projbandits.deciding.stores import open_store
+from projbandits.exceptions import ConflictError, UnknownDecisionError
 from projbandits.ledger.documents import Documents
-from projbandits.ledger.protocol import Conflict, Unknown
 from projbandits.service import item_files, raw, tokens
 from projbandits.service.catalogues import Items
 from projbandits.service.errors import refused
@@ -126,13 +126,13 @@ class Hub:
                 if found is None:
                     try:
                         found = Decider.open(self.url, name)
-                    except Unknown as error:
+                    except UnknownDecisionError as error:
                         if self.documents.read(DECIDER, name) is not None:
-                            raise Conflict(
+                            raise ConflictError(
                                 f"{name!r} waits for its catalogue, from which its features are "
                                 f"learnt: put it to /v1/deciders/{name}/items"
                             ) from error
-                        raise Unknown(
+                        raise UnknownDecisionError(
                             f"there is no decider {short(name)}: an administrator makes it by PUT "
                             "/v1/deciders/{name}"
                         ) from error
@@ -205,7 +205,7 @@ class Hub:
         elif before is not None:
             new = False
         elif not new:
-            raise Conflict(f"name must be that of a new decider, {name!r} was made otherwise")
+            raise ConflictError(f"name must be that of a new decider, {name!r} was made otherwise")
         self.documents.write(DECIDER, name, wanted.model_dump_json().encode())
         self.look(0.0)
         return new
@@ -237,9 +237,9 @@ class Hub:
             before = self.declared(name)
             if before is not None:
                 _check_same(name, before, wanted)
-            raise Conflict(str(error)) from error
+            raise ConflictError(str(error)) from error
         if wanted.columns is not None and made.columns != tuple(wanted.columns):
-            raise Conflict(
+            raise ConflictError(
                 f"columns must be those that {name!r} has, {list(made.columns or ())}, got "
                 f"{wanted.columns}"
             )
@@ -333,7 +333,7 @@ def _check_same(name: str, before: Make, wanted: Make, but: str | None = None) -
             continue
         was, now = getattr(before, field), getattr(wanted, field)
         if _meaning(field, was) != _meaning(field, now):
-            raise Conflict(
+            raise ConflictError(
                 f"{field} must be {was!r}, as {name!r} was declared before, got {now!r}: take "
                 "another name, or change the decider by Decider.open(store, name).change(...) in "
                 "Python"
@@ -342,7 +342,7 @@ def _check_same(name: str, before: Make, wanted: Make, but: str | None = None) -
 
 def _check_seed(name: str, before: Make, wanted: Make) -> None:
     if wanted.seed not in (None, before.seed):
-        raise Conflict(
+        raise ConflictError(
             f"seed must be {before.seed!r}, as {name!r} was declared before, got {wanted.seed!r}: "
             "leave it out, or take another name"
         )

@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 
 from projbandits._files import UNFINISHED, read_json, remove_leftovers, write_json
-from projbandits._identity import UnknownIdentityError, identity
+from projbandits._identity import identity
 from projbandits._locks import locked, unwritable
 from projbandits._parquet import UNREADABLE, read_table, write_table
 from projbandits._saved import pulls_column, pulls_of
 from projbandits._validation import short
+from projbandits.exceptions import UnknownIdentityError
 from projbandits.simulation.pending import Job
 from projbandits.simulation.plan import Spec
 from projbandits.simulation.progress import Bar

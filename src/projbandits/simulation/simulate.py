@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from projbandits._blas import single_threaded_blas
-from projbandits._identity import UnknownIdentityError
 from projbandits._joined import BY_TRIAL
 from projbandits._validation import LARGEST_SEED, integer
+from projbandits.exceptions import UnknownIdentityError
 from projbandits.problems import Problem
 from projbandits.results import SEARCH, Result
 from projbandits.simulation import engines, executors

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
-from projbandits._cached import cached_property
 from projbandits._validation import Array
 from projbandits.arms import Arm, DecisionSet
 from projbandits.ridge import Ridge

@@ -19,12 +19,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._cached import cached_property
 from projbandits._validation import Array
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.ridge import LEAST_FREE, NOISE_MARGIN

@@ -32,11 +32,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from projbandits._cached import cached_property
 from projbandits._validation import Array
 from projbandits.ridge import LEAST_FREE, Ridge, triangle
 from projbandits.strategies.belief import Moments, with_level

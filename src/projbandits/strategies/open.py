@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._blas import while_small
-from projbandits._cached import cached_property
 from projbandits._validation import Array
 from projbandits.ridge import OpenRows, triangle
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.simulation.streams import stream
-from tests.worlds import ALL, CONVEX, run
+from tests.worlds import ALL, CONVEX, run, world_of
 
 ANYWHERE = [strategy for strategy in ALL if not strategy.same_arms]
 
@@ -28,7 +27,7 @@ def test_without_data_both_loops_play_the_same_tie(tie: list[float] | None) -> N
     size = {"trials": 3, "horizon": 50, "checkpoints": range(1, 51)}
     one, other = (run(problem, strategy, engine, **size) for engine in ("reference", "compiled"))
     np.testing.assert_allclose(other.regret, one.regret, rtol=1e-8)
-    worlds = [problem.world(stream(0, i, "world")) for i in range(3)]
+    worlds = [world_of(problem, i) for i in range(3)]
     played = worlds[0].arms.maximize(np.zeros(4))
     first = [w.best_reward - w.reward(pb.Arm(played)) for w in worlds]
     np.testing.assert_allclose(one.regret[0, :, 0], first)

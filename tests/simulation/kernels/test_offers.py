@@ -5,11 +5,7 @@ import pytest
 
 import projbandits as pb
 from projbandits.problems import Jump, Problem, Uniform, Wander
-from projbandits.simulation.compiled import rule_of
-from projbandits.simulation.kernels.offers import spanning
-from projbandits.simulation.offers import _begin
 from tests.everyone import anywhere
-from tests.kernels import opened
 from tests.worlds import FORMS, run
 
 STRATEGIES = [
@@ -37,20 +33,3 @@ def test_compiled_plays_the_same_items_as_reference(name: str) -> None:
     np.testing.assert_allclose(other.return_regret, one.return_regret, rtol=1e-10, atol=1e-10)
     assert np.array_equal(other.pulls, one.pulls)  # type: ignore[arg-type]
     assert set(other.engines) == {"compiled"}
-
-
-@pytest.mark.parametrize("basis", ["pivoted-qr", "first"])
-@pytest.mark.parametrize("offered", [4, 30])
-def test_the_loop_finds_the_same_independent_arms(basis: str, offered: int) -> None:
-    problem = pb.problems.offers(offered=offered, d=6, u=2, context=1)
-    found = opened(spanning)
-    for seed in range(20):
-        world = problem.world(np.random.default_rng(seed))
-        assert isinstance(world.arms, pb.FiniteArms)
-        strategy = pb.GENTRY(basis=basis)
-        rule = rule_of(strategy, world, 1)
-        assert rule is not None
-        view, shown = _begin(world, strategy, rule)
-        shown.whole_columns[:] = world.arms.vectors.T
-        rows = [found(m, view) for m in range(len(view.basis))]
-        assert rows == world.arms.basis_rows(basis)

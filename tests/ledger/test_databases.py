@@ -1,0 +1,169 @@
+"""Stores that fail: refused by name, never believed, and nothing is lost or doubled."""
+
+import os
+import shutil
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import projbandits as pb
+from tests.databases import Server
+from tests.worlds import U3
+
+
+def filled(url: str, decisions: int = 3) -> pb.Decider:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, store=url, name="films")
+    for i in range(decisions):
+        decider.ask(np.eye(3), request_id=str(i))
+    return decider
+
+
+def changed(path: Path, *statements: str) -> None:
+    """Do to a file what its owner would never do."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+@pytest.mark.parametrize("url", ["mysql://user:secret@host/db", "films.db", "sqlite://", ""])
+def test_other_urls_are_refused_and_passwords_never_shown(url: str) -> None:
+    with pytest.raises((ValueError, TypeError), match="store must") as raised:
+        filled(url)
+    assert "secret" not in str(raised.value)
+
+
+def test_who_is_not_let_in_is_told_what_to_see_to(postgresql: Server) -> None:
+    url = postgresql.database()
+    for wrong in (url.replace("/test", "/nowhere"), url.replace("postgres:", "nobody:")):
+        with pytest.raises(OSError, match="does not exist: see to the names of user and"):
+            pb.Decider.open(wrong, "films")
+
+
+def test_a_bad_call_does_not_fail_its_neighbours(url: str) -> None:
+    decider = filled(url)
+    bad: list[Any] = [
+        lambda: decider.ask(np.eye(3), request_id="a\x00b"),
+        lambda: decider.ask(np.eye(3), request_id="\ud800"),
+        lambda: decider.tell("missing", 1.0),
+        lambda: decider.ask(np.eye(2)),
+    ]
+
+    def call(i: int) -> object:
+        if i % 2 == 0:
+            return decider.ask(np.eye(3), request_id=f"good-{i}").id
+        with pytest.raises((ValueError, KeyError)):
+            bad[i // 2 % 4]()
+        return None
+
+    with ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(call, range(24)))
+    assert answers[::2] == [f"good-{i}" for i in range(0, 24, 2)]
+    again = pb.Decider.open(url, "films")
+    assert again.steps == decider.steps == 15
+    assert {d.id for d in again.pending} == {*"012", *answers[::2]}
+
+
+def test_a_lost_connection_is_replaced_and_nothing_is_doubled(postgresql: Server) -> None:
+    decider = filled(postgresql.database())
+    postgresql.cut()
+    decider.tell("0", 0.5)
+    postgresql.cut()
+    decider.tell("0", 0.5)
+    assert (decider.ridge.n, decider.steps, len(decider.pending)) == (1, 3, 2)
+
+
+def test_a_newer_layout_is_refused_by_name(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/films.db"
+    filled(url).close()
+    changed(tmp_path / "films.db", "UPDATE projbandits_schema SET version = 99")
+    with pytest.raises(ValueError, match=r"has layout 99.*up to 2.*install"):
+        pb.Decider.open(url, "films")
+
+
+def test_a_file_that_is_moved_away_is_noticed(tmp_path: Path) -> None:
+    decider = filled(f"sqlite:///{tmp_path}/films.db")
+    os.replace(tmp_path / "films.db", tmp_path / "other.db")
+    with pytest.raises(OSError, match="moved, deleted or replaced"):
+        decider.tell("1", 0.5)
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["DELETE FROM projbandits_events WHERE step = 3"],
+        ["UPDATE projbandits_events SET step = 77 WHERE step = 2"],
+        ["DROP TABLE projbandits_events"],
+        ["DELETE FROM projbandits_ledgers"],
+    ],
+)
+def test_what_a_store_has_lost_is_named_by_whoever_opens_it(
+    tmp_path: Path, statements: list[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/films.db"
+    decider = filled(url)
+    decider.tell("0", 0.5)
+    decider.close()
+    changed(tmp_path / "films.db", *statements)
+    with pytest.raises((ValueError, KeyError), match=r"films\.db is damaged|must be one of \[\]"):
+        pb.Decider.open(url, "films").log()
+
+
+def test_every_changed_column_of_an_event_is_noticed(tmp_path: Path) -> None:
+    url, path = f"sqlite:///{tmp_path}/films.db", tmp_path / "films.db"
+    decider = filled(url)
+    decider.tell("0", 0.5)
+    decider.close()
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT * FROM projbandits_events ORDER BY place").fetchall()
+        names = [row[1] for row in connection.execute("PRAGMA table_info(projbandits_events)")]
+    for row, name in [(row, name) for row in (rows[2], rows[-1]) for name in names[1:]]:
+        value = "x'07'" if isinstance(row[names.index(name)], bytes) else "7"
+        copy = Path(shutil.copy(path, tmp_path / f"{name}-{row[0]}.db"))
+        changed(copy, f"UPDATE projbandits_events SET {name} = {value} WHERE place = {row[0]}")
+        with pytest.raises(ValueError, match=f"{copy.name} is damaged"):
+            pb.Decider.open(f"sqlite:///{copy}", "films").log()
+    assert pb.Decider.open(url, "films").ridge.n == 1
+
+
+def test_an_older_copy_under_a_running_process_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "films.db"
+    decider = filled(f"sqlite:///{path}")
+    changed(
+        path,
+        "DELETE FROM projbandits_events WHERE step >= 2",
+        "UPDATE projbandits_ledgers SET last = 3",
+    )
+    with pytest.raises(ValueError, match=r"films\.db is damaged"):
+        decider.tell("1", 0.5)
+
+
+def test_a_write_ahead_log_that_would_lose_what_was_acknowledged_is_not_opened(
+    tmp_path: Path,
+) -> None:
+    """A store as a process leaves it that is killed: all of it is in the log."""
+    decider = pb.Decider(
+        pb.GENTRY(), subspace=U3, seed=0, store=f"sqlite:///{tmp_path}/a.db", name="a"
+    )
+    for _ in range(20):
+        decider.tell(decider.ask(np.eye(3)), 1.0)
+    path, log = tmp_path / "films.db", tmp_path / "films.db-wal"
+    shutil.copy(tmp_path / "a.db", path)
+    shutil.copy(tmp_path / "a.db-wal", log)
+    decider.close()
+    sound = log.read_bytes()
+    damaged = bytearray(sound)
+    damaged[len(damaged) // 2] ^= 1
+    log.write_bytes(damaged)
+    for _ in range(2):  # and SQLite had no chance to forget it
+        with pytest.raises(ValueError, match=r"films\.db-wal is damaged: frame .* restore it from"):
+            pb.Decider.open(f"sqlite:///{path}", "a")
+    assert log.read_bytes() == damaged
+    log.write_bytes(sound)
+    decider = pb.Decider.open(f"sqlite:///{path}", "a")
+    assert decider.ridge.n == 20
+    decider.close()
