@@ -28,7 +28,7 @@ from projbandits.ledger.fold import Known
 from projbandits.ledger.labels import Label, write_label
 from projbandits.ledger.protocol import EVENTS_AT_ONCE
 from projbandits.ridge import Ridge
-from projbandits.strategies.open import Learnt, Rows
+from projbandits.strategies.open import OpenRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -275,7 +275,7 @@ def _account(x: Array, row: dict[Any, Any], known: Known) -> Account:
         if not 0 < len(rows) <= d + 1 or not (np.abs(rows) <= most).all():
             raise ValueError(f"decision {row['id']!r} has no sound open decisions")
         learnt = partial(known.strategy.learnt, state)
-        state = state._replace(ridge=ridge.counting(Learnt(Rows(rows), learnt)))
+        state = state._replace(ridge=ridge.counting(OpenRows(rows, learnt)))
     # Sets that are infinite are not in the log.
     vectors = None if offered is None else np.asarray(offered, dtype=np.float64)
     grounds = Grounds(

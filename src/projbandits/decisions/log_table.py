@@ -16,7 +16,7 @@ from projbandits.decisions.readings import Account
 from projbandits.ledger.fold import Known, learns_plainly
 from projbandits.ledger.labels import Label, read_label
 from projbandits.strategies import LinearStrategy
-from projbandits.strategies.open import Learnt
+from projbandits.strategies.open import OpenRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,7 +133,7 @@ def _offered(grounds: Grounds | None) -> Any:
 def _open(grounds: Grounds | None) -> Any:
     """Return a factor of the rows [1, x] of the decisions that were open."""
     rows = None if grounds is None else grounds.state.ridge.open
-    return rows.rows.factor if isinstance(rows, Learnt) else None
+    return rows.whole if isinstance(rows, OpenRows) else None
 
 
 def _chances(grounds: Grounds | None) -> Any:

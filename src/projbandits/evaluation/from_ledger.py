@@ -15,7 +15,7 @@ from projbandits.decisions.log_table import about
 from projbandits.decisions.probabilities import probabilities
 from projbandits.decisions.readings import Account, Reader
 from projbandits.evaluation.rows import Logged, Offered, lacking, no_outcomes, open_log, subspaces
-from projbandits.strategies.open import Learnt
+from projbandits.strategies.open import OpenRows
 from projbandits.subspace import Subspace
 
 
@@ -92,5 +92,5 @@ def _offered(account: Account) -> Offered:
         raise lacking("probabilities", id)
     place = grounds.position(index)
     ridge = grounds.state.ridge
-    rows = ridge.open.rows.factor if isinstance(ridge.open, Learnt) else None
+    rows = ridge.open.whole if isinstance(ridge.open, OpenRows) else None
     return Offered(grounds.arms.vectors, chances, ridge.logged, place, rows)
