@@ -35,6 +35,8 @@ class Arm:
         Its features.
     index : int or None
         Its row in a finite set; None in an infinite one.
+    label : str, optional
+        The label of its item in a decider.
 
     Examples
     --------
@@ -46,6 +48,7 @@ class Arm:
 
     x: Array
     index: int | None = None
+    label: str | None = None
 
 
 class ConvexFunction(Protocol):
