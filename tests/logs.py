@@ -9,7 +9,7 @@ import pandas as pd
 
 import projbandits as pb
 from projbandits.evaluation.estimators import ON_MODEL
-from projbandits.strategies.open import Learnt, Rows
+from projbandits.strategies.open import OpenRows
 from tests import naive
 
 U = pb.Subspace.coordinates([0, 1], d=3)
@@ -67,7 +67,7 @@ def naive_replay(log: pd.DataFrame, strategy: Any) -> naive.Array:
             if other["step"] < row["step"] and not 0 <= other["outcome_position"] < row["step"]
         ]
         if waiting:
-            counted = Learnt(Rows(np.array(waiting)), partial(strategy.learnt, state))
+            counted = OpenRows(np.array(waiting), partial(strategy.learnt, state))
             state = state._replace(ridge=state.ridge.counting(counted))
         state = state._replace(step=row["step"])
         arms = pb.FiniteArms(np.asarray(row["offered"]).reshape(-1, 3))

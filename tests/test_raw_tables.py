@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import projbandits as pb
-from projbandits._tables import read_csv
+from projbandits.tables import read_csv
 from tests import naive
 from tests.messy import films
 

@@ -17,7 +17,7 @@ else:
 
         Examples
         --------
-        >>> from projbandits._cached import cached_property
+        >>> from functools import cached_property
         >>> class Square:
         ...     @cached_property
         ...     def area(self):

@@ -6,15 +6,15 @@ import difflib
 import math
 import operator
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._tables import is_table, table_array
-
 PACKAGE = "projbandits."
+MISSING = ("NoneType", "NAType", "NaTType")
+"""The types of the values that mark missing entries in tables."""
 
 Array = NDArray[np.float64]
 
@@ -57,6 +57,83 @@ def real_array(name: str, value: Any, ndim: int, *, finite: bool = True) -> Arra
             f"{name} must be finite, got {place} = {array[where]}: drop or fill such entries"
         )
     return array
+
+
+def is_table(value: Any) -> bool:
+    """Tell whether a value is a DataFrame or an Arrow table."""
+    return hasattr(value, "column_names") or (
+        hasattr(value, "columns") and hasattr(value, "to_numpy")
+    )
+
+
+def table_columns(name: str, table: Any) -> tuple[tuple[Any, ...], int, Callable[[Any], Any]]:
+    """Return the columns of a DataFrame or an Arrow table, its length, and how to get a column."""
+    columns = getattr(table, "column_names", None)
+    names = tuple(table.columns if columns is None else columns)
+    if len(set(names)) < len(names):
+        twice = next(column for column in names if names.count(column) > 1)
+        raise ValueError(f"{name} must have distinct columns, got {twice!r} more than once")
+    if hasattr(table, "iloc"):  # as it is: a detour takes longer than most decisions
+        return names, len(table), lambda column: np.asarray(table[column].to_numpy())
+    import narwhals
+
+    frame = narwhals.from_native(table, eager_only=True)
+
+    def get(column: str) -> Any:
+        native = frame[column].to_native()
+        kind: Any = getattr(native, "type", None)
+        if hasattr(kind, "index_type"):  # of a missing entry, Arrow would give the last one
+            native = native.cast(kind.value_type)
+        return narwhals.from_native(native, series_only=True).to_numpy()
+
+    return names, len(frame), get
+
+
+def table_array(name: str, table: Any) -> Array:
+    """Return a table as a new float array; missing entries become NaN."""
+    if hasattr(table, "iloc"):
+        whole = np.asarray(table.to_numpy())
+        if whole.dtype.kind in "biuf":
+            return np.array(whole, dtype=np.float64)
+    columns, rows, get = table_columns(name, table)
+    array = np.empty((rows, len(columns)))
+    for j, column in enumerate(columns):
+        entries = get(column)
+        if entries.dtype.kind in "biuf":
+            array[:, j] = entries
+            continue
+        dates = entries.dtype.kind in "mM"
+        found = [None if dates else as_number(entry) for entry in entries.tolist()]
+        if None in found:
+            row = found.index(None)
+            what = f"{entries.dtype} in" if dates else f"{short(entries[row])} in row {row},"
+            raise TypeError(
+                f"{name} must hold numbers only, got {what} column {column!r}: convert or drop "
+                "what is not a number"
+            )
+        array[:, j] = found
+    return array
+
+
+def is_missing(entry: Any) -> bool:
+    """Tell whether an entry marks a missing value: None, NaN, NA, NaT, or an empty text."""
+    if isinstance(entry, str):
+        return not entry
+    nan = isinstance(entry, float) and math.isnan(entry)
+    return nan or type(entry).__name__ in MISSING
+
+
+def as_number(entry: Any) -> float | None:
+    """Return an entry as a number, NaN if it is missing, and None if it is no number."""
+    if not isinstance(entry, float | int):  # most are, and what follows takes longer
+        if is_missing(entry):
+            return math.nan
+        if isinstance(entry, str | bytes) or np.ndim(entry) or np.iscomplexobj(entry):
+            return None
+    try:
+        return float(entry)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def real_vector(name: str, value: Any, length: int) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +14,6 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dgeqrf, dtrtri
 
 from projbandits._blas import while_small
-from projbandits._cached import cached_property
 from projbandits._linalg import pivots
 from projbandits._validation import Array, integer, positive, real, real_array, real_vector
 
@@ -32,7 +31,7 @@ LEAST_FREE = 1e-9
 """Round-off in the number of free observations, when that is computed from V^-1."""
 
 
-class OpenRows(Protocol):
+class HasFactor(Protocol):
     """Decisions whose outcome is open, as `Ridge.counting` takes them."""
 
     @property
@@ -73,7 +72,7 @@ class Ridge:
         The first return, which is subtracted from all where there is an intercept; nan before it.
     equal : bool
         Whether all returns so far were the same number: then sigma is unknown.
-    open : OpenRows, optional
+    open : HasFactor, optional
         Decisions whose outcome is open; see `counting`.
 
     Examples
@@ -93,7 +92,7 @@ class Ridge:
     intercept: bool = False
     first: float = 0.0
     equal: bool = False
-    open: OpenRows | None = None
+    open: HasFactor | None = None
 
     @classmethod
     def prior(cls, d: int, penalty: float = 1.0, intercept: bool = False) -> Ridge:
@@ -135,7 +134,7 @@ class Ridge:
         Q, target, _ = self._posterior
         return Q @ target
 
-    def counting(self, rows: OpenRows) -> Ridge:
+    def counting(self, rows: HasFactor) -> Ridge:
         """Return the estimate with decisions counted whose outcome is open.
 
         Each counts in V as one observation: `inverse`, `root`, `width`, `precision`, `mass` and
@@ -146,9 +145,9 @@ class Ridge:
         --------
         >>> import numpy as np
         >>> from projbandits.ridge import Ridge
-        >>> from projbandits.strategies.open import Rows
+        >>> from projbandits.strategies.open import OpenRows
         >>> told = Ridge.prior(d=1).update([1.0], 4.0)
-        >>> counted = told.counting(Rows(np.array([[1.0, 1.0]])))
+        >>> counted = told.counting(OpenRows(np.array([[1.0, 1.0]])))
         >>> [float(r.theta.round(6)[0]) for r in (told, counted)]
         [2.0, 2.0]
         >>> [float(r.inverse.round(6)[0, 0]) for r in (told, counted)]
@@ -304,10 +303,7 @@ class Ridge:
         >>> round(ridge.cautious_noise, 2)
         1.04
         """
-        if self.residual <= 0.0:
-            return 1.0
-        free = self.free
-        return math.sqrt(self.residual / free * (1.0 + NOISE_MARGIN * math.sqrt(2.0 / free)))
+        return math.sqrt(cautious_variance(self.residual, self.free)) if self.residual > 0 else 1.0
 
     @cached_property
     def free(self) -> float:
@@ -545,6 +541,11 @@ class Ridge:
         turned = np.einsum("...i,ij->...j", rows, Q)
         squares: Array = np.einsum("...j,...j->...", turned, turned)
         return np.sqrt(level + squares)
+
+
+def cautious_variance(residual: float, free: float) -> float:
+    """Return sigma^2 on the high side, from a residual and the number of free observations."""
+    return residual / free * (1.0 + NOISE_MARGIN * math.sqrt(2.0 / free))
 
 
 def triangle(rows: Array) -> Array:

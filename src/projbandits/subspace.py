@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from projbandits._attributes import Attributes
-from projbandits._cached import cached_property
 from projbandits._linalg import orthonormal
 from projbandits._validation import Array, did_you_mean, integer, real_array
+from projbandits.tables import Attributes
 
 if TYPE_CHECKING:
     import pandas as pd

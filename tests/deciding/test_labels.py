@@ -11,7 +11,7 @@ from pyarrow import parquet as pq
 
 import projbandits as pb
 from projbandits.ledger.labels import read_label, write_label
-from projbandits.strategies.items import Items
+from projbandits.strategies.effects import Effects
 from tests.worlds import U3, world_of
 
 THETA = np.array([1.0, -0.5, 0.3])
@@ -199,9 +199,9 @@ def test_what_is_known_of_items_has_the_same_bits_however_it_is_reached(
         plain,
         pb.Decider.load(tmp_path / "plain"),
     ]
-    mine: Items = decider._now().state.effects
+    mine: Effects = decider._now().state.effects
     for other in others:
-        theirs: Items = other._now().state.effects
+        theirs: Effects = other._now().state.effects
         assert theirs.labels == mine.labels
         assert theirs.table.tobytes() == mine.table.tobytes()
         assert theirs.linear.factor.tobytes() == mine.linear.factor.tobytes()
@@ -246,13 +246,13 @@ def test_a_strategy_with_effects_can_take_over() -> None:
     after = pb.EIIDS(arm_effects=0.5, noise=0.3)
     plain.reconfigure(strategy=after)
     told = [(d.label, d.arm, plain._ledger.held(d.id)) for d in made]
-    fresh = Items.prior(3, 0.1, 0.5, 0.3, intercept=True)
+    fresh = Effects.prior(3, 0.1, 0.5, 0.3, intercept=True)
     for label, x, held in told:
         assert held is not None
         assert held.outcome is not None
         fresh = fresh.update(str(label), x, held.outcome)
         fresh = fresh.fitted(0.5, 0.3) if fresh.refit_due else fresh
-    found: Items = plain._now().state.effects
+    found: Effects = plain._now().state.effects
     np.testing.assert_allclose(found.theta, fresh.theta, rtol=1e-9)
     assert found.labels == fresh.labels
     plain.reconfigure(strategy=pb.EIIDS())
@@ -266,7 +266,7 @@ def test_history_says_whose_returns_it_holds() -> None:
     decider = pb.Decider(pb.EIIDS(arm_effects=0.5), subspace=U3, seed=0, log=True)
     decider.learn(X, outcomes, labels=whose, request_id="old")
     decider.learn(X, outcomes, labels=whose, request_id="old")
-    items: Items = decider._now().state.effects
+    items: Effects = decider._now().state.effects
     assert items.labels == [f"film {i}" for i in range(5)]
     assert items.n == 50
     with pytest.raises(ValueError, match="learnt before, from other rows"):

@@ -172,7 +172,7 @@ BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (
         lambda d: d.ask(pl.DataFrame({"age": [1], "price": [date(2020, 1, 1)], "size": [1]})),
         TypeError,
-        "Date in column 'price'",
+        r"datetime64\[D\] in column 'price'",
     ),
     (lambda d: d.ask(frame(), count=3), ValueError, "number of arms on offer, 2, got 3"),
     (lambda d: d.ask(frame(), count=0), ValueError, "count must be at least 1, got 0"),

@@ -6,13 +6,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from projbandits._cached import cached_property
 from projbandits._linalg import distances, pivots, surely_full
 from projbandits._validation import Array, one_of
 from projbandits.subspace import Subspace
@@ -35,6 +35,8 @@ class Arm:
         Its features.
     index : int or None
         Its row in a finite set; None in an infinite one.
+    label : str, optional
+        The label of its item in a decider.
 
     Examples
     --------
@@ -46,6 +48,7 @@ class Arm:
 
     x: Array
     index: int | None = None
+    label: str | None = None
 
 
 class ConvexFunction(Protocol):

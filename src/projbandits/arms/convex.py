@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from projbandits._cached import cached_property
 from projbandits._validation import Array, integer, positive, real_array, real_vector
 from projbandits.arms.base import Arm, ConvexFunction, DecisionSet, independent_rows
 from projbandits.subspace import Subspace

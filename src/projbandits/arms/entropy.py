@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import lambertw, xlogy
 
-from projbandits._cached import cached_property
 from projbandits._validation import Array, integer, real, real_vector
 from projbandits.arms.convex import ConvexSet
 

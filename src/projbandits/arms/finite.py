@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from operator import is_
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -10,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from projbandits._cached import cached_property
 from projbandits._validation import Array, real_array, real_vector
 from projbandits.arms.base import Arm, ConvexFunction, DecisionSet, independent_rows
 
@@ -27,7 +27,7 @@ ROWS_AT_ONCE = 1024
 """How many arms are scored at a time when there are very many."""
 
 
-class Rows(Sequence[Arm]):
+class ArmRows(Sequence[Arm]):
     """Some arms of a finite set, each made when it is accessed."""
 
     def __init__(self, arms: FiniteArms, rows: list[int]) -> None:
@@ -40,10 +40,10 @@ class Rows(Sequence[Arm]):
     @overload
     def __getitem__(self, position: int) -> Arm: ...
     @overload
-    def __getitem__(self, position: slice) -> Rows: ...
-    def __getitem__(self, position: int | slice) -> Arm | Rows:
+    def __getitem__(self, position: slice) -> ArmRows: ...
+    def __getitem__(self, position: int | slice) -> Arm | ArmRows:
         if isinstance(position, slice):
-            return Rows(self.arms, self.rows[position])
+            return ArmRows(self.arms, self.rows[position])
         return self.arms.arm(self.rows[position])
 
     def __contains__(self, arm: object) -> bool:
@@ -137,9 +137,9 @@ class FiniteArms(DecisionSet):
         """Return the arm with the largest value, found by looking at each."""
         return self.arm(int(function.value(self.vectors).argmax()))
 
-    def basis_arms(self, method: str = "pivoted-qr") -> Rows:
+    def basis_arms(self, method: str = "pivoted-qr") -> ArmRows:
         """Return D_k, the k independent arms of Assumption 1."""
-        return Rows(self, self.basis_rows(method))
+        return ArmRows(self, self.basis_rows(method))
 
     def basis_rows(self, method: str = "pivoted-qr") -> list[int]:
         """Return the rows of D_k."""

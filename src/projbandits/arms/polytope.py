@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from projbandits._cached import cached_property
 from projbandits._linalg import pivots
 from projbandits._validation import Array, real_array, real_vector
 from projbandits.arms.convex import ConvexSet

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._tables import table_array
-from projbandits._validation import Array, check_distinct_labels, did_you_mean, short
+from projbandits._validation import Array, check_distinct_labels, did_you_mean, short, table_array
 from projbandits.audit.protected import groups
 from projbandits.features.contexts import item_columns, item_places, item_vectors
 from projbandits.features.encodings import OTHER, Categorical, Numeric

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._cached import cached_property
 from projbandits._validation import Array
 from projbandits.features.contexts import item_places
 from projbandits.features.features import Features

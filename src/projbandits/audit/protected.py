@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._cached import cached_property
 from projbandits._validation import Array
 from projbandits.subspace import Subspace, feature_names
 

@@ -166,7 +166,7 @@ def sure(case: Case) -> State:
     first = int(ridge.intercept)
     factor = np.zeros((d + 1 + first, d + 1 + first))
     factor[:-1, :-1] = size * np.eye(d + first)
-    factor[first:-1, -1] = (size + ridge.penalty / size) * state.believed.theta
+    factor[first:-1, -1] = (size + ridge.penalty / size) * state.theta
     certain = Ridge(ridge.penalty, ridge.n + d + 1000, factor, intercept=ridge.intercept)
     return state._replace(ridge=certain, effects=None)
 

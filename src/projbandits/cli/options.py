@@ -31,7 +31,7 @@ def read_table(option: str, path: Path) -> pd.DataFrame:
     """Return the table in a CSV or Parquet file, with one treatment of missing values."""
     import pandas as pd
 
-    from projbandits._tables import read_csv
+    from projbandits.tables import read_csv
 
     if not path.is_file():
         raise ValueError(f"{option} must be a file that is there, got {path}")

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, overload
 
 from projbandits._blas import while_small
-from projbandits._tables import aligned
 from projbandits.arms import DecisionSet
 from projbandits.deciding import offers, reports
 from projbandits.deciding.accounted import Accounted
@@ -32,6 +31,7 @@ from projbandits.ledger.fold import Known
 from projbandits.ledger.labels import Label
 from projbandits.ledger.offer import Offer
 from projbandits.ledger.protocol import Behind, Exists, Snapshot
+from projbandits.tables import aligned
 
 KEPT_NUMBERS = 100_000
 """Without a log, an offer of more numbers than this is looked at where it is, and not kept."""

@@ -84,7 +84,7 @@ def explain(known: Known, decision: Decision, arms: Any) -> Explanation:
     state = grounds.state
     aim = grounds.strategy.aim(state)
     linear = np.einsum("ij,j->i", X, aim)
-    ignored = np.einsum("ij,j->i", X, state.believed.theta) - linear
+    ignored = np.einsum("ij,j->i", X, state.theta) - linear
     counted = linear + grounds.own
     names = feature_names(grounds.columns, X.shape[1])
     if set(names) & set(OWN):

@@ -14,7 +14,7 @@ from projbandits.ledger.decision import Decision, Grounds
 from projbandits.ledger.fold import Known, learns_plainly
 from projbandits.ledger.history import History, Record
 from projbandits.ledger.labels import Label, read_label
-from projbandits.strategies.open import Learnt
+from projbandits.strategies.open import OpenRows
 from projbandits.strategies.probabilities import probabilities
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _offered(grounds: Grounds | None) -> Any:
 def _open(grounds: Grounds | None) -> Any:
     """Return a factor of the rows [1, x] of the decisions that were open."""
     rows = None if grounds is None else grounds.state.ridge.open
-    return rows.rows.factor if isinstance(rows, Learnt) else None
+    return rows.whole if isinstance(rows, OpenRows) else None
 
 
 def _chances(grounds: Grounds | None) -> Any:

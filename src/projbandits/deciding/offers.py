@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from projbandits._columns import Columns, is_records
-from projbandits._tables import is_table, table_array
-from projbandits._validation import Array, did_you_mean, real_array
+from projbandits._validation import Array, did_you_mean, is_table, real_array, table_array
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.deciding.labels import read_labels
 from projbandits.deciding.limits import LARGEST_ENTRY
 from projbandits.ledger.offer import Offer
 from projbandits.subspace import Subspace
+from projbandits.tables import Columns, is_records
 
 FEW_NUMBERS = 10_000
 """Of fewer numbers than this, BLAS adds up products in one thread."""

@@ -24,7 +24,7 @@ from projbandits.ledger.protocol import Ledger, Snapshot
 from projbandits.ledger.streams import Streams, new_session
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy
-from projbandits.strategies.items import Items
+from projbandits.strategies.effects import Effects
 from projbandits.subspace import Subspace
 
 EVERY, BYTES = 1024, 256
@@ -180,7 +180,7 @@ class Recorded:
 
     def _every(self, known: Known) -> int:
         """Return after how many events a snapshot is kept."""
-        items: Items | None = known.state.effects
+        items: Effects | None = known.state.effects
         numbers = known.open.count * (known.open.d + 2)
         if items is not None:
             numbers += items.size * (items.d + 2)

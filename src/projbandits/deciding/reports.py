@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from projbandits._tables import aligned, is_table
-from projbandits._validation import integer, positive, real, real_vector, short, storable
+from projbandits._validation import integer, is_table, positive, real, real_vector, short, storable
 from projbandits.deciding import offers
 from projbandits.deciding.eligibility import check_subspace, check_suits
 from projbandits.deciding.labels import is_fresh, items_of
@@ -28,6 +27,7 @@ from projbandits.ledger.protocol import EXPIRED
 from projbandits.ledger.streams import new_id
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
+from projbandits.tables import aligned
 
 LONGEST_ID = 200
 """How many characters an id may have."""

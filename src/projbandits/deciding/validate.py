@@ -21,7 +21,7 @@ from projbandits.ledger.events import Decided, Described, Event, Learnt, Offered
 from projbandits.ledger.fold import DECISIONS, SECONDS, Known
 from projbandits.ledger.labels import read_label, write_label
 from projbandits.ledger.streams import SESSIONS
-from projbandits.strategies.items import Items
+from projbandits.strategies.effects import Effects
 
 Check = Callable[[Any], bool]
 LONGEST_FIELD = 1000
@@ -75,7 +75,7 @@ def half_life(value: Any) -> bool:
 
 def items(known: Known) -> bool:
     """Tell whether a belief about items is one of its own kind and size."""
-    found: Items = known.state.effects
+    found: Effects = known.state.effects
     arrays = [found.within, found.table, *([] if found.joint is None else [found.joint])]
     scalars = (found.penalty, found.noise, found.ridge, found.fade)
     return (

@@ -14,7 +14,7 @@ from projbandits.deciding.accounted import Accounted
 from projbandits.deciding.log_table import about
 from projbandits.evaluation.rows import Logged, Offered, lacking, no_outcomes, subspaces
 from projbandits.ledger.history import History, Record
-from projbandits.strategies.open import Learnt
+from projbandits.strategies.open import OpenRows
 from projbandits.strategies.probabilities import probabilities
 from projbandits.subspace import Subspace
 
@@ -88,5 +88,5 @@ def _offered(record: Record) -> Offered:
         raise lacking("probabilities", id)
     place = grounds.position(index)
     ridge = grounds.state.ridge
-    rows = ridge.open.rows.factor if isinstance(ridge.open, Learnt) else None
+    rows = ridge.open.whole if isinstance(ridge.open, OpenRows) else None
     return Offered(grounds.arms.vectors, chances, ridge.logged, place, rows)

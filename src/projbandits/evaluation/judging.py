@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from projbandits._blas import single_threaded_blas
-from projbandits._cached import cached_property
 from projbandits._validation import Array, positive
 from projbandits.evaluation.cells import Cells
 from projbandits.evaluation.combining import found

@@ -6,12 +6,12 @@ import dataclasses
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from projbandits._cached import cached_property
 from projbandits._validation import Array, positive
 from projbandits.deciding.accounted import Accounted
 from projbandits.deciding.offers import match

@@ -21,6 +21,7 @@ ones do, it seldom does; there only a model tells, theta-hat from all of the log
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +30,6 @@ from scipy.special import fdtri, stdtrit
 
 from projbandits import statistics
 from projbandits._blas import single_threaded_blas
-from projbandits._cached import cached_property
 from projbandits._validation import Array
 from projbandits.evaluation import estimators as names
 from projbandits.evaluation.estimators import PolicyEstimate, effective, table, words

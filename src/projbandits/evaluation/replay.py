@@ -26,7 +26,7 @@ from projbandits.evaluation.spreading import Progress
 from projbandits.ledger.offer import Offer
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy, State
-from projbandits.strategies.open import Learnt, Rows
+from projbandits.strategies.open import OpenRows
 from projbandits.subspace import Subspace
 
 
@@ -248,7 +248,7 @@ def _knowledge(
             )
         now = state._replace(step=int(columns["step"][t]))
         if offered.open is not None:
-            rows = Learnt(Rows(offered.open.reshape(-1, d + 1)), partial(strategy.learnt, now))
+            rows = OpenRows(offered.open.reshape(-1, d + 1), partial(strategy.learnt, now))
             now = now._replace(ridge=now.ridge.counting(rows))
         yield now, offered, _theta(model, scale, shift)
 

@@ -6,14 +6,13 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._cached import cached_property
-from projbandits._tables import is_table
-from projbandits._validation import Array
+from projbandits._validation import Array, is_table
 from projbandits.deciding.accounted import Accounted
 from projbandits.deciding.log_table import ATTRIBUTE
 from projbandits.deciding.offers import match

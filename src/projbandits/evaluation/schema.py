@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._cached import cached_property
-from projbandits._columns import Columns
-from projbandits._tables import as_number
-from projbandits._validation import Array, check_distinct_labels, did_you_mean, real_array, short
+from projbandits._validation import (
+    Array,
+    as_number,
+    check_distinct_labels,
+    did_you_mean,
+    real_array,
+    short,
+)
 from projbandits.arms import FiniteArms
+from projbandits.tables import Columns
 
 Ints = NDArray[np.int64]
 SUM = 1e-6

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from projbandits._columns import Columns
 from projbandits._validation import short
+from projbandits.tables import Columns
 
 BATCH_ROWS = 65_536
 """How many rows of a table are looked at together."""

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from projbandits._columns import Columns
-from projbandits._tables import aligned, is_missing
-from projbandits._validation import Array, short
+from projbandits._validation import Array, is_missing, short
 from projbandits.features.encodings import Embedding
 from projbandits.features.features import Features
+from projbandits.tables import Columns, aligned
 
 
 def vector_columns(features: Features | None) -> set[str]:

@@ -13,10 +13,16 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from projbandits._columns import MANY_COLUMNS, Column, Columns
-from projbandits._dates import days_of, written
-from projbandits._tables import is_missing, missing_entries
-from projbandits._validation import Array, did_you_mean, outside, real, real_array, short
+from projbandits._validation import (
+    Array,
+    did_you_mean,
+    is_missing,
+    outside,
+    real,
+    real_array,
+    short,
+)
+from projbandits.tables import MANY_COLUMNS, Column, Columns, date_text, days_of, missing_entries
 
 CONSTANT_WITHIN = 1e-10
 """A spread below this share of a column's size may be round-off: the column is constant."""
@@ -39,7 +45,7 @@ SOURCES: dict[str, dict[str, type]] = {
     "categorical": {"levels": list, "folded": bool, "indicator": bool},
     "embedding": {"columns": list, "mean": list, "scale": float, "indicator": bool},
 }
-"""The fields of each kind of source beside its name, as they are written."""
+"""The fields of each kind of source beside its name, as they are date_text."""
 
 
 class Rules(NamedTuple):
@@ -175,7 +181,7 @@ class Date(Numeric):
         if np.isnan(days).all():
             raise _no_value(name, len(days))
         newest = float(np.nanmax(days)) if given is None else _reference(name, given)
-        reference = written(newest)
+        reference = date_text(newest)
         ages = _reference(name, reference) - days
         mean, scale = _learnt(name, ages)
         return cls(name, mean, scale, rules.missing, _marked(ages, rules), reference)

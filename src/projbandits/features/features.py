@@ -14,10 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projbandits._columns import Column, Columns
-from projbandits._dates import days_of
-from projbandits._tables import is_missing
-from projbandits._validation import Array, did_you_mean, integer, one_of, outside, short
+from projbandits._validation import Array, did_you_mean, integer, is_missing, one_of, outside, short
 from projbandits.features.encodings import (
     LEARN,
     LEVELS,
@@ -34,6 +31,7 @@ from projbandits.features.encodings import (
     read_encoding,
 )
 from projbandits.subspace import Subspace
+from projbandits.tables import Column, Columns, days_of
 
 if TYPE_CHECKING:
     import pandas as pd

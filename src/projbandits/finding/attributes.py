@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from projbandits._attributes import Attributes
 from projbandits._validation import Array
 from projbandits.finding.chance import CHANCES, Tested, orthonormalised
 from projbandits.finding.inputs import Names, length, matrices, names_of
 from projbandits.finding.sums import Folded, Sample, joined
+from projbandits.tables import Attributes
 
 AT_ONCE = 20
 """How many shuffles are made together."""

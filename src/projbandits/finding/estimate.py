@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from projbandits._cached import cached_property
 from projbandits._validation import Array
 from projbandits.finding.chance import CHANCE_LEVEL, Tested
 from projbandits.finding.sums import degrees

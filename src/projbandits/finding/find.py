@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from projbandits._blas import single_threaded_blas
-from projbandits._tables import is_table
-from projbandits._validation import LARGEST_SEED, Array, integer
+from projbandits._validation import LARGEST_SEED, Array, integer, is_table
 from projbandits.finding.attributes import Labelled
 from projbandits.finding.estimate import ANGLE_LEVEL, SubspaceEstimate
 from projbandits.finding.groups import Panel

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from projbandits._attributes import Attributes
-from projbandits._cached import cached_property
 from projbandits._validation import Array, real_vector
 from projbandits.finding.chance import Tested
 from projbandits.finding.inputs import Names, length, matrices, names_of
 from projbandits.finding.mixed import GroupSums, Mixed, drawn, fitted, loosened
 from projbandits.finding.sums import products
+from projbandits.tables import Attributes
 
 FEWEST_GROUPS = 2
 REFITS = 30

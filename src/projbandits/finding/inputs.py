@@ -7,8 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from projbandits._tables import is_table
-from projbandits._validation import Array, did_you_mean, real_array, short
+from projbandits._validation import (
+    Array,
+    did_you_mean,
+    is_table,
+    real_array,
+    short,
+    table_columns,
+)
 from projbandits.finding.sums import pieces
 
 Names = tuple[str, ...] | None
@@ -29,7 +35,7 @@ def length(name: str, X: Any) -> int:
 
 def names_of(X: Any) -> Names:
     """Return the names of the columns of a table."""
-    return tuple(map(str, X.columns)) if is_table(X) else None
+    return tuple(map(str, table_columns("X", X)[0])) if is_table(X) else None
 
 
 def matrices(name: str, X: Any, names: Names, d: int | None) -> Iterator[tuple[slice, Array]]:

@@ -22,8 +22,8 @@ from projbandits.ledger.offer import Offer
 from projbandits.ledger.protocol import Ledger
 from projbandits.ledger.streams import Streams
 from projbandits.strategies import Choice, State
-from projbandits.strategies.items import OpenItems
-from projbandits.strategies.open import Learnt
+from projbandits.strategies.effects import OpenItems
+from projbandits.strategies.open import OpenRows
 
 Mate = tuple[Array, str | None]
 """The arm and the label of a decision of the same batch."""
@@ -260,7 +260,7 @@ def state_at(
     waiting = known.open.and_also(mates)
     if waiting.count:
         learnt = partial(strategy.learnt, state)
-        state = state._replace(ridge=state.ridge.counting(Learnt(waiting, learnt)))
+        state = state._replace(ridge=state.ridge.counting(OpenRows(waiting, learnt)))
     if state.effects is None:
         return state
     labels = arms.labels if isinstance(arms, Offer) else None
@@ -271,7 +271,7 @@ def state_at(
     if waiting.count:
         X, whose = waiting.listed
         items = OpenItems.of(strategy.learnt(state, X), whose)
-    return state._replace(effects=state.effects.among(labels, items))
+    return state._replace(effects=state.effects.offered(labels, items))
 
 
 def _estimate(
@@ -285,7 +285,7 @@ def _estimate(
         return float(value), float(error)
     wanted = x @ state.projection
     learnt = grounds.strategy.learnt(state, x)
-    told = state.effects.told.at(grounds.position(index))
+    told = state.effects.at(grounds.position(index))
     moments = told.moments_at(learnt[None], wanted[None])
     variance = moments.target[0] @ moments.covariance @ moments.target[0] + moments.own[0]
     unknown = state.ridge.weight <= 0.0 or state.ridge.equal

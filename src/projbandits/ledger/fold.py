@@ -36,7 +36,7 @@ from projbandits.ledger.events import (
 from projbandits.ledger.protocol import Entry, Ledger, Snapshot
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy, State
-from projbandits.strategies.items import Items
+from projbandits.strategies.effects import Effects
 from projbandits.strategies.open import OpenDecisions
 from projbandits.subspace import Subspace
 
@@ -314,7 +314,7 @@ def snapshot(known: Known, mates: Sequence[Mate] = ()) -> Snapshot:
         "mates": [(session, draw, label) for session, draw, _, label in mates],
     }
     parts = [basis, ridge.factor, known.open.listed[0], *(x for _, _, x, _ in mates)]
-    items: Items | None = known.state.effects
+    items: Effects | None = known.state.effects
     if items is not None:
         fields["items"] = {
             **{name: getattr(items, name) for name in ITEM_FIELDS},
@@ -411,7 +411,7 @@ def _read(kept: Snapshot) -> tuple[dict[str, Any], Array] | None:
     return fields, flat
 
 
-def _items(fields: Any, size: int, flat: Array) -> Items:
+def _items(fields: Any, size: int, flat: Array) -> Effects:
     """Return what a snapshot says of items, with factors of this size."""
     heads = 2 if fields["joined"] else 1
     square = flat[: heads * size**2].reshape(heads, size, size)
@@ -420,7 +420,7 @@ def _items(fields: Any, size: int, flat: Array) -> Items:
         raise ValueError(f"a snapshot has {len(table)} items for {len(fields['labels'])} names")
     scalars = {name: fields[name] for name in ITEM_FIELDS}
     joint = square[1] if fields["joined"] else None
-    return Items.of(fields["labels"], table, joint, within=square[0], **scalars)
+    return Effects.of(fields["labels"], table, joint, within=square[0], **scalars)
 
 
 def aged(known: Known, time: float) -> State:
@@ -448,15 +448,8 @@ def _told(
     strategy: LinearStrategy, state: State, arm: Array, label: str | None, outcome: float
 ) -> State:
     """Return what is believed after an outcome."""
-    items: Items | None = state.effects
     # An update counts as a step to a strategy; here steps are decisions.
-    if items is None:
-        return State(state.step, *strategy.update(state, Arm(arm, None), outcome)[1:])
-    plain = strategy.update(state._replace(effects=None), Arm(arm, None), outcome)
-    items = items.update(label, strategy.learnt(state, arm), outcome)
-    if items.refit_due:
-        items = items.fitted(*strategy.known_scales)
-    return plain._replace(step=state.step, effects=items)
+    return State(state.step, *strategy.update(state, Arm(arm, None, label), outcome)[1:])
 
 
 def _initial(strategy: LinearStrategy, subspace: Subspace, intercept: bool) -> State:
@@ -466,7 +459,7 @@ def _initial(strategy: LinearStrategy, subspace: Subspace, intercept: bool) -> S
         state = state._replace(ridge=Ridge.prior(d, strategy.penalty, intercept=True))
     if state.effects is None:
         return state
-    effects = Items.prior(d, strategy.penalty, *strategy.known_scales, intercept)
+    effects = Effects.prior(d, strategy.penalty, *strategy.known_scales, intercept)
     return state._replace(effects=effects)
 
 
@@ -489,7 +482,7 @@ def _from_snapshot(ledger: Ledger, upto: int, given: Given) -> Known | None:
 
 def _learnt(known: Known, X: Array, outcomes: Array, labels: tuple[str, ...] | None) -> State:
     state, strategy = known.state, known.strategy
-    items: Items | None = state.effects
+    items: Effects | None = state.effects
     some = X @ state.projection if strategy.learns_on == "projection" else X
     ridge = state.ridge.update_many(some, outcomes)
     if items is None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from projbandits._cached import cached_property
 from projbandits._validation import Array
 from projbandits.arms import Arm, FiniteArms
 from projbandits.arms.base import independent_rows

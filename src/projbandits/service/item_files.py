@@ -7,10 +7,10 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from projbandits._tables import read_csv
 from projbandits._validation import check_distinct_labels, short
 from projbandits.deciding.footer import declared
 from projbandits.service.errors import Refused
+from projbandits.tables import read_csv
 
 if TYPE_CHECKING:
     import pandas as pd

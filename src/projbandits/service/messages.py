@@ -11,8 +11,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from projbandits._tables import is_table
-from projbandits._validation import short
+from projbandits._validation import is_table, short
 from projbandits.deciding import Decision, reports
 from projbandits.deciding.explain import Explanation
 from projbandits.deciding.labels import read_labels

@@ -168,7 +168,7 @@ def _with_effects(arrays: Arrays, strategy: LinearStrategy, rule: CompiledRule) 
     learn, aim = _features(arrays, strategy)
     d = arrays.arms.d
     tau, sigma = strategy.known_scales
-    prior = Effects.prior(learn[0], strategy.penalty, tau, sigma)
+    prior = Effects.prior(d, strategy.penalty, tau, sigma)
     scales = prior.penalty, prior.ratio, prior.noise
     basis = arrays.basis(rule.basis)
     return (

@@ -39,9 +39,9 @@ class State(NamedTuple):
         The estimate of theta from the steps before.
     projection : ndarray of shape (d, d)
         P_U.
-    effects : Effects, Items or Among, optional
-        What is known of each arm's own effect, if the strategy models it: of the arms of a
-        simulation, of all items of a decider, or of those on offer to one choice.
+    effects : Effects or OfferedEffects, optional
+        The belief about each item's own effect, if the strategy models it: of all of them, or of
+        those on offer to one choice.
     plan : optional
         What the strategy prepared, see `LinearStrategy.plan` and `LinearStrategy.replan`.
 
@@ -62,9 +62,10 @@ class State(NamedTuple):
     plan: Any = None
 
     @property
-    def believed(self) -> Any:
-        """What has theta-hat and sigma: the ridge, or what is known with effects of arms."""
-        return self.ridge if self.effects is None else self.effects
+    def theta(self) -> Array:
+        """theta-hat, with effects of arms taken into account if there are any."""
+        belief: Ridge | Effects = self.ridge if self.effects is None else self.effects
+        return belief.theta
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,7 +205,8 @@ class LinearStrategy(ABC):
         if not isinstance(arms, FiniteArms):
             raise ValueError(f"arm_effects needs finitely many arms, got {arms!r}: leave it out")
         learnt = self.learnt(state, arms.vectors)
-        return state._replace(effects=Effects.prior(learnt, self.penalty, *self.known_scales))
+        scales = self.penalty, *self.known_scales
+        return state._replace(effects=Effects.prior(arms.d, *scales, arms=learnt))
 
     def plan(self, arms: DecisionSet, subspace: Subspace) -> Any:
         """Return what the strategy prepares once per trial, such as a design or a table."""
@@ -222,15 +224,11 @@ class LinearStrategy(ABC):
         """Return the state after `arm` brought the return `observed`."""
         if not math.isfinite(observed):
             raise ValueError(f"observed must be finite, got {observed}: leave such a return out")
-        ridge = state.ridge.update(self.learnt(state, arm.x), observed)
-        effects = state.effects
+        x = self.learnt(state, arm.x)
+        ridge, effects = state.ridge.update(x, observed), state.effects
         if effects is not None:
-            if arm.index is None or not 0 <= arm.index < len(effects.pulls):
-                raise ValueError(
-                    f"arm must have an index of the {len(effects.pulls)} arms that have effects, "
-                    f"got {arm!r}"
-                )
-            effects = effects.update(arm.index, observed)
+            item = arm.label if effects.arms is None else arm.index
+            effects = effects.update(item, x, observed)
             if effects.refit_due:
                 effects = effects.fitted(*self.known_scales)
         after = State(state.step + 1, ridge, state.projection, effects, state.plan)
@@ -264,8 +262,7 @@ class LinearStrategy(ABC):
         As <P_U x, P_U theta> = <x, P_U theta>, that is P_U theta-hat for the projection reward
         and theta-hat for the return.
         """
-        theta: Array = state.believed.theta
-        return state.projection @ theta if self.aims_at == "projection" else theta
+        return state.projection @ state.theta if self.aims_at == "projection" else state.theta
 
     def __repr__(self) -> str:
         changed = [

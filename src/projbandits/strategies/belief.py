@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from projbandits._cached import cached_property
 from projbandits._validation import Array
 from projbandits.arms import Arm, DecisionSet
 from projbandits.ridge import Ridge
@@ -48,11 +48,43 @@ class Moments:
     noise: float
 
     @property
-    def spread(self) -> Array:
+    def mean_variance(self) -> Array:
         """The variance of each arm's mean return, <seen_j, theta> + own_j."""
         turned = np.einsum("ij,jk->ik", self.seen, self.covariance)
-        spread: Array = np.einsum("ij,ij->i", turned, self.seen)
-        return spread + self.own
+        return np.asarray(np.einsum("ij,ij->i", turned, self.seen) + self.own)
+
+    @property
+    def return_variance(self) -> Array:
+        """The variance of the next return of each arm."""
+        return self.mean_variance + self.noise**2
+
+    def leads(self, h: int) -> Leads:
+        """Return the leads of all arms over arm h."""
+        beyond = self.target - self.target[h]
+        moved = beyond @ self.covariance
+        squares: Array = np.einsum("ij,ij->i", beyond, moved) + self.own + self.own[h]
+        squares[h] = 0.0
+        behind = self.mean[h] - self.mean
+        return Leads(behind, beyond, moved, np.sqrt(np.maximum(squares, 0.0)))
+
+
+class Leads(NamedTuple):
+    """The leads of K arms over another: how much more each is worth.
+
+    Parameters
+    ----------
+    behind : ndarray of shape (K,)
+        Less their means.
+    beyond, moved : ndarray of shape (K, d), or (K, 1 + d) with a level
+        How theta enters them, and their covariances with theta.
+    deviation : ndarray of shape (K,)
+        Their standard deviations.
+    """
+
+    behind: Array
+    beyond: Array
+    moved: Array
+    deviation: Array
 
 
 class Belief(Protocol):

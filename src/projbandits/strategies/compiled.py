@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Collection
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from projbandits._cached import cached_property
 from projbandits._validation import Array
 
 DECLARED = ("learns_on", "aims_at")

@@ -12,7 +12,6 @@ from projbandits.arms import DecisionSet
 from projbandits.strategies.base import State
 from projbandits.strategies.belief import Moments
 from projbandits.strategies.compiled import CompiledRule
-from projbandits.strategies.improvement import deviations, return_variance
 from projbandits.strategies.information import InformationDirected, Prospect, first_largest
 from projbandits.subspace import Subspace
 
@@ -30,17 +29,15 @@ def directed(moments: Moments, radius: float) -> Prospect:
     of z), twice what a pull of z tells about w - h.
     """
     h = int(moments.mean.argmax())
-    behind = moments.mean[h] - moments.mean
-    beyond = moments.target - moments.target[h]
-    s = deviations(moments, beyond, beyond @ moments.covariance, h)
+    behind, _, G, s = moments.leads(h)
     above = radius * s - behind
     w = first_largest(np.where(above >= 0, s, 0.0))
     info = np.zeros(len(s))
     if s[w] > 0:
-        covariance = moments.seen @ (moments.covariance @ beyond[w])
+        covariance = moments.seen @ G[w]
         covariance[w] += moments.own[w]
         covariance[h] -= moments.own[h]
-        correlation = covariance**2 / (s[w] ** 2 * return_variance(moments))
+        correlation = covariance**2 / (s[w] ** 2 * moments.return_variance)
         info = -np.log1p(-np.minimum(correlation, CERTAIN))
     return Prospect(h, float(above.max()) + behind, info)
 

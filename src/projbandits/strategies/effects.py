@@ -1,37 +1,50 @@
-"""Arm effects: what an arm has of its own, beyond its features.
+"""Item effects: what an item has of its own, beyond its features.
 
-The return of arm i is <f_i, theta> + b_i + noise with b_i ~ N(0, tau^2) and theta ~
-N(0, sigma^2 / lambda I): the ridge model with one more coordinate for each arm. The n_i pulls of
-arm i enter only by their number and their sum, and given theta the b_i are independent, so nothing
-larger than d x d is ever inverted. With rho = tau^2 / sigma^2, everything in units of sigma^2:
+The return of item i shown with features x is <x, theta> + b_i + noise with b_i ~ N(0, tau^2) and
+theta ~ N(0, sigma^2 / lambda I): the ridge model with one more coordinate for each item. Items come
+and go, and their features may change at each call; an arm of a simulation is an item whose features
+never change. Of item i are kept n_i, the weight of its returns, their sum R_i and its mean features
+xbar_i; of all items together W, the squares within items, as a triangular factor of the rows
+sqrt(n / (n + 1)) (x - xbar). Given theta the b_i are independent, so nothing larger than d x d is
+ever inverted. With rho = tau^2 / sigma^2:
 
-    V        = lambda I + sum_i n_i / (1 + n_i rho) f_i f_i^T
-    theta    = V^-1 sum_i s_i / (1 + n_i rho) f_i             with s_i the sum of arm i's returns
-    shrink_i = n_i rho / (1 + n_i rho)
-    E b_i    = shrink_i (s_i / n_i - <f_i, theta>)
+    V        = lambda I + W + sum_i n_i / (1 + n_i rho) xbar_i xbar_i^T
+    E b_i    = rho / (1 + n_i rho) (R_i - n_i <xbar_i, theta>)
     var(b_i | theta) = sigma^2 rho / (1 + n_i rho)
 
-At rho = 0 this is `Ridge`.
+One more return of item i adds one row to a factor of V - lambda I,
+
+    (x - shrink_i xbar_i) / sqrt(1 + rho / (1 + n_i rho)),   shrink_i = n_i rho / (1 + n_i rho),
+
+which is what the return tells beyond the ones before. So an update costs no more than without
+effects, however many items there are. At rho = 0 this is `Ridge`.
+
+A level that all returns share is one more feature, 1 for every item, without a penalty; see
+`Ridge`. So of the column of ones a return adds (1 - shrink_i), on the same scale.
+
+An open decision of item i is one more return as far as V, shrink_i and the variances go, none of
+which depends on what it will be. With S the squares of open decisions within items, o_i how many
+are open of item i and xopen_i their mean features, V grows by
+
+    S + sum_i o_i / (1 + o_i rho_i) u_i u_i^T,
+    u_i = xopen_i - shrink_i xbar_i,   rho_i = rho / (1 + n_i rho).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from projbandits._cached import cached_property
 from projbandits._validation import Array
 from projbandits.arms import Arm, DecisionSet, FiniteArms
-from projbandits.ridge import LEAST_FREE, NOISE_MARGIN
-from projbandits.strategies.belief import Moments, wanted_rows
-
-if TYPE_CHECKING:
-    from projbandits.strategies.items import Among
+from projbandits.ridge import LEAST_FREE, Ridge, cautious_variance, triangle
+from projbandits.strategies.belief import Moments, wanted_rows, with_level
+from projbandits.strategies.open import OpenRows
 
 RATIOS = np.concatenate([[0.0], np.geomspace(0.05, 100.0, 25)])
 """The candidate values of tau / sigma."""
@@ -43,15 +56,15 @@ PRIOR[0] = PRIOR[1]
 TAU_FACTOR, TAU_QUANTILE = 0.75, 0.84
 """The estimate of tau is this factor times this quantile of its posterior distribution.
 
-While few arms have been tried it errs high, so as not to settle early; later it asks for a little
+While few items have been tried it errs high, so as not to settle early; later it asks for a little
 less exploration than the likelihood does.
 """
 
 PENALTY_FACTOR = 0.1
-"""Factor applied to the ridge penalty when arm effects are modelled.
+"""Factor applied to the ridge penalty when effects are modelled.
 
-What all arms share (a rating of six) may be many times the noise, and a belief that rules this out
-never tries new arms. So the penalty is at most this factor times the ridge, and times the penalty
+What all items share (a rating of six) may be many times the noise, and a belief that rules this out
+never tries new ones. So the penalty is at most this factor times the ridge, and times the penalty
 at which features alone would explain returns as large as those seen.
 """
 
@@ -64,154 +77,437 @@ ROUNDS = 9
 TINY = 1e-12
 """Unexplained squares below this share of all squares are round-off."""
 
+BLOCK = 256
+"""How many items are kept in one array. An update copies one of them, and nothing else."""
+
+FADED = 1e-100
+"""Below this common factor, weights are multiplied out."""
+
+Item = str | int
+"""The label of an item, or the row of an arm that never changes."""
+
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """What is known of theta and of each arm's own effect.
+    """The belief about theta and each item's own effect.
 
     Parameters
     ----------
-    features : ndarray of shape (K, d)
-        The arms as they are learnt on, f_i.
-    ridge : float
-        The ridge of the strategy.
-    penalty : float
-        lambda; see `PENALTY_FACTOR`.
-    pulls, sums : ndarray of shape (K,)
-        How often each arm was pulled, and the sum of its returns.
-    squares : float
-        The sum of the squares of all returns.
-    ratio : float
-        rho = tau^2 / sigma^2.
-    noise : float
-        sigma.
+    ridge, penalty : float
+        The ridge of the strategy, and lambda; see `PENALTY_FACTOR`.
+    ratio, noise : float
+        rho = tau^2 / sigma^2, and sigma.
+    n : int
+        The number of observations.
+    within : ndarray of shape (d + 1, d + 1), or (d + 2, d + 2) with an intercept
+        The factor of W, with the returns as one more column, and the ones as the first.
+    joint : ndarray of the same shape, or None
+        The factor of V - lambda I, the same way; None where outcomes have lost weight since, and it
+        is made of the items when it is needed.
+    numbers : dict of str or int to int
+        The items' numbers. Later states share it, so it may hold more than `size` items.
+    size : int
+        The number of items.
+    blocks : tuple of ndarray of shape (BLOCK, d + 2)
+        For each item n_i and R_i, both divided by `fade`, and xbar_i.
+    fade : float
+        The factor by which all weights are to be multiplied.
+    intercept, first, equal
+        As in `Ridge`; returns are kept as differences from the first where there is an intercept.
+    arms : ndarray of shape (K, d), optional
+        The arms of a simulation, as they are learnt on: items 0 to K - 1, which never change.
     """
 
-    features: Array
     ridge: float
     penalty: float
-    pulls: NDArray[np.int64]
-    sums: Array
-    squares: float
     ratio: float
     noise: float
+    n: int
+    within: Array
+    joint: Array | None
+    numbers: dict[Item, int]
+    size: int
+    blocks: tuple[Array, ...]
+    fade: float = 1.0
+    intercept: bool = False
+    first: float = math.nan
+    equal: bool = True
+    arms: Array | None = None
 
     @classmethod
     def prior(
-        cls, features: Array, ridge: float, effect: float | None, noise: float | None
+        cls,
+        d: int,
+        ridge: float,
+        tau: float | None,
+        noise: float | None,
+        intercept: bool = False,
+        arms: Array | None = None,
     ) -> Effects:
-        """Return what is known before any observation, with tau and sigma if they are given."""
-        K = len(features)
-        ratio, sigma = prior_scales(effect, noise)
-        pulls, sums = np.zeros(K, np.int64), np.zeros(K)
-        return cls(features, ridge, PENALTY_FACTOR * ridge, pulls, sums, 0.0, ratio**2, sigma)
+        """Return the belief before any observation, with tau and sigma if they are given."""
+        sigma = 1.0 if noise is None else noise
+        ratio = tau_estimate(np.ones(len(RATIOS))) if tau is None else tau / sigma
+        empty = np.zeros((d + 1 + intercept, d + 1 + intercept))
+        rows = range(0 if arms is None else len(arms))
+        kept = {"ridge": ridge, "penalty": PENALTY_FACTOR * ridge, "ratio": ratio**2}
+        return cls.of(
+            rows, np.zeros((len(rows), d + 2)), empty,
+            noise=sigma, n=0, within=empty, intercept=intercept, arms=arms, **kept,
+        )  # fmt: skip
 
-    @property
-    def refit_due(self) -> bool:
-        """Whether to re-estimate tau and sigma: after 1, 2, 3, 4, 6, 8, 12, ... observations."""
-        return is_refit_due(self.n)
-
-    @property
-    def n(self) -> int:
-        """The number of observations."""
-        return int(self.pulls.sum())
-
-    def update(self, index: int, observed: float) -> Effects:
-        """Return what is known after arm `index` returned `observed`."""
-        pulls, sums = self.pulls.copy(), self.sums.copy()
-        pulls[index] += 1
-        sums[index] += observed
-        return replace(self, pulls=pulls, sums=sums, squares=self.squares + observed**2)
+    @classmethod
+    def of(
+        cls, labels: Iterable[Item], table: Array, joint: Array | None, **fields: Any
+    ) -> Effects:
+        """Return the belief with these labels, this `table` and the other fields."""
+        numbers = {label: i for i, label in enumerate(labels)}
+        room = np.zeros((-(-len(table) // BLOCK) * BLOCK, table.shape[1]))
+        room[: len(table)] = table
+        blocks = tuple(room[i : i + BLOCK] for i in range(0, len(room), BLOCK))
+        return cls(**fields, joint=joint, numbers=numbers, size=len(table), blocks=blocks)
 
     def __reduce__(self) -> tuple[Any, ...]:
         kept = (getattr(self, field.name) for field in fields(self))
         return Effects, tuple(kept)  # without what is cached
 
-    def _solved(self, ratios: Array) -> tuple[Array, Array, Array]:
-        """Return Q with Q Q^T = V^-1, Q^T V theta-hat, and log det V, at each rho.
+    @property
+    def d(self) -> int:
+        """The number of features."""
+        return len(self.within) - 1 - self.intercept
 
-        From the rows whose squares sum to V, as V itself has fewer digits.
+    @property
+    def labels(self) -> list[Item]:
+        """The items' labels, in the order of their numbers."""
+        return [label for label, number in self.numbers.items() if number < self.size]
+
+    @property
+    def table(self) -> Array:
+        """For each item n_i and R_i, both divided by `fade`, and xbar_i."""
+        rows = np.concatenate(self.blocks) if self.blocks else np.empty((0, self.d + 2))
+        return rows[: self.size]
+
+    @property
+    def refit_due(self) -> bool:
+        """Whether to re-estimate tau and sigma now."""
+        return is_refit_due(self.n)
+
+    def update(self, item: Item | None, x: Array, observed: float) -> Effects:
+        """Return the belief after an item with features x returned `observed`.
+
+        A return without an item is that of an item of its own.
         """
-        seen = self.pulls > 0
-        n, s, f = self.pulls[seen], self.sums[seen], self.features[seen]
-        weight = 1.0 / (1.0 + np.multiply.outer(ratios, n))
-        m, d = f.shape
-        rows = np.zeros((len(ratios), m + d, d + 1))
-        rows[:, :m, :d] = np.sqrt(n * weight)[:, :, None] * f
-        rows[:, :m, d] = s * np.sqrt(weight / n)
-        rows[:, m + np.arange(d), np.arange(d)] = math.sqrt(self.penalty)
-        R: Array = np.asarray(np.linalg.qr(rows, mode="r"))
-        sizes = np.abs(np.diagonal(R[:, :d, :d], axis1=1, axis2=2))
-        grown: Array = 2.0 * np.log(sizes).sum(axis=1)
-        return np.asarray(np.linalg.inv(R[:, :d, :d]), dtype=np.float64), R[:, :d, d], grown
+        if self.arms is not None:
+            if item is None or not 0 <= int(item) < self.size:
+                raise ValueError(
+                    f"arm must have an index of the {self.size} arms that have effects, "
+                    f"got {item!r}"
+                )
+            x = self.arms[int(item)]
+        name = f"\0{self.n}" if item is None else item
+        numbers, i = self.numbers, self.numbers.get(name, self.size)
+        blocks, size = self.blocks, self.size
+        if i >= size:
+            if len(numbers) > size:  # another state that began from this one went on differently
+                numbers = dict(zip(self.labels, range(size), strict=True))
+            i, size = size, size + 1
+            numbers[name] = i
+            if i == len(blocks) * BLOCK:
+                blocks = (*blocks, np.zeros((BLOCK, self.d + 2)))
+        at, row = divmod(i, BLOCK)
+        block = blocks[at].copy()
+        n, total, mean = block[row, 0] * self.fade, block[row, 1] * self.fade, block[row, 2:]
+        first = self.first if self.first == self.first else observed
+        equal = self.equal and observed == first
+        if self.intercept:
+            observed -= first
+        ones = [1.0] * self.intercept
+        before = np.array([*ones, *mean, total / n if n > 0 else 0.0])
+        seen = np.array([*ones, *x, observed])
+        within, joint = self.within, self.joint
+        if n > 0:
+            within = _with(within, math.sqrt(n / (n + 1)) * (seen - before))
+        if joint is not None:
+            weight = 1.0 / (1.0 + n * self.ratio)
+            new = seen - n * self.ratio * weight * before
+            joint = _with(joint, new / math.sqrt(1.0 + self.ratio * weight))
+        block[row, :2] = (n + 1) / self.fade, (total + observed) / self.fade
+        block[row, 2:] = mean + (x - mean) / (n + 1)
+        blocks = (*blocks[:at], block, *blocks[at + 1 :])
+        return replace(
+            self, n=self.n + 1, within=within, joint=joint, numbers=numbers, size=size,
+            blocks=blocks, first=first, equal=equal,
+        )  # fmt: skip
+
+    def decayed(self, by: float) -> Effects:
+        """Return the belief when every observation has `by` times its weight."""
+        blocks, fade = self.blocks, self.fade * by
+        if fade < FADED:
+            scale = np.ones(self.d + 2)
+            scale[:2] = fade
+            blocks, fade = tuple(block * scale for block in blocks), 1.0
+        within = math.sqrt(by) * self.within
+        faded = replace(self, within=within, joint=None, blocks=blocks, fade=fade)
+        return replace(faded, first=math.nan, equal=True) if by == 0.0 else faded
 
     @cached_property
-    def _linear(self) -> tuple[Array, Array]:
-        """V^-1 and theta-hat."""
-        Q, target, _ = (part[0] for part in self._solved(np.array([self.ratio])))
-        return Q @ Q.T, Q @ target
+    def _means(self) -> tuple[Array, Array]:
+        """n_i, and xbar_i with the mean return as one more column, and ones as the first."""
+        table = self.table
+        table = table[table[:, 0] > 0]
+        ones = np.ones((len(table), int(self.intercept)))
+        means = np.column_stack([ones, table[:, 2:], table[:, 1] / table[:, 0]])
+        return table[:, 0] * self.fade, means
+
+    @cached_property
+    def _squares(self) -> float:
+        """The sum of the squares of all returns, about their mean where there is an intercept."""
+        n, means = self._means
+        returns = means[:, -1]
+        if self.intercept and len(n):
+            returns = returns - n @ returns / n.sum()
+        return float((self.within[:, -1] ** 2).sum() + n @ returns**2)
+
+    def rejoined(self) -> Effects:
+        """Return the same with a factor of V - lambda I that updates can go on with."""
+        return self if self.joint is not None else replace(self, joint=self._joined(self.ratio))
+
+    def _joined(self, ratio: float) -> Array:
+        """Return the factor of V - lambda I at a value of rho, from the items."""
+        n, means = self._means
+        scale = np.sqrt(n / (1.0 + n * ratio))
+        return triangle(np.asfortranarray(np.vstack([self.within, scale[:, None] * means])))
+
+    def _ridge(self, joint: Array) -> Ridge:
+        kept = self.intercept, self.first, self.equal
+        return Ridge(self.penalty, self.n, joint, 0.0, *kept)
+
+    @cached_property
+    def linear(self) -> Ridge:
+        """theta-hat, V and all that follows from them."""
+        return self._ridge(self._joined(self.ratio) if self.joint is None else self.joint)
 
     @property
     def theta(self) -> Array:
         """theta-hat."""
-        return self._linear[1]
+        return self.linear.theta
 
     def moments_at(self, features: Array, aims: Array) -> Moments:
-        """Return `moments`, if the arms have the features that they always had."""
-        if not np.array_equal(features, self.features):
+        """Return the moments of <a_i, theta> + b_i for arms that never change."""
+        if self.arms is None or not np.array_equal(features, self.arms):
             raise ValueError(
                 f"arm_effects needs the same arms at every step, got {len(features)} after "
-                f"{len(self.pulls)}, or others: leave it out, or offer all in their order"
+                f"{self.size}, or others: leave it out, or offer all in their order"
             )
-        return self.moments(aims)
+        pulls, sums = self.fade * self.table[:, :2].T
+        all_arms = OfferedEffects(self.linear, self.ratio, self.noise, pulls, sums, self.arms)
+        return all_arms.moments_at(features, aims)
 
-    def moments(self, aims: Array) -> Moments:
-        """Return the moments of <a_i, theta> + b_i, with a_i the rows of `aims`."""
-        inverse, theta = self._linear
-        weight: Array = np.asarray(1.0 / (1.0 + self.pulls * self.ratio), dtype=np.float64)
-        shrink = self.pulls * self.ratio * weight
-        unexplained = self.sums - self.pulls * np.einsum("ij,j->i", self.features, theta)
-        return Moments(
-            mean=np.einsum("ij,j->i", aims, theta) + self.ratio * weight * unexplained,
-            target=aims - shrink[:, None] * self.features,
-            seen=weight[:, None] * self.features,
-            covariance=self.noise**2 * inverse,
-            own=self.noise**2 * self.ratio * weight,
-            noise=self.noise,
-        )
-
-    def likelihood(self, ratios: Array, noise: float | None = None) -> tuple[Array, Array]:
-        """Return sigma^2, on the high side, and the log-likelihood at each value of rho.
-
-        The variance is the unexplained squares over the free observations, with a standard
-        error added, as in `Ridge.cautious_noise`. The likelihood is that of the returns with theta
-        and the effects integrated out, up to a constant, at its best variance or the given noise.
-        """
-        weight = 1.0 / (1.0 + np.multiply.outer(ratios, self.pulls))
-        Q, z, grown = self._solved(ratios)
-        rest = self.squares - ratios * (weight @ self.sums**2) - (z**2).sum(axis=1)
-        rest = np.maximum(rest, TINY * self.squares)
-        trace = (Q**2).sum(axis=(1, 2))
-        free = np.maximum(self.n - z.shape[1] + self.penalty * trace, LEAST_FREE)
-        grown = grown - np.log(weight).sum(axis=1)
-        used = rest / self.n if noise is None else noise**2
-        fit = -0.5 * (self.n * np.log(used) + rest / used + grown)
-        return cautious(rest, free), fit
-
-    def fitted(self, effect: float | None, noise: float | None) -> Effects:
-        """Return the same observations with rho, sigma and lambda as given or as estimated.
+    def offered(self, labels: Sequence[Item], waiting: OpenItems | None = None) -> OfferedEffects:
+        """Return the belief about the items on offer, in their order.
 
         Parameters
         ----------
-        effect, noise : float, optional
+        labels : sequence of str
+            The items.
+        waiting : OpenItems, optional
+            The decisions that are open, whose number counts.
+        """
+        n, sums, means = self._of(labels)
+        told = OfferedEffects(self.linear, self.ratio, self.noise, n, sums, means)
+        if waiting is None:
+            return told
+        more, where = waiting.among(labels)
+        both = np.where(n + more > 0, n + more, 1.0)[:, None]
+        means = (n[:, None] * means + more[:, None] * where) / both
+        linear = self._counting(waiting)
+        return replace(told, counted=replace(told, linear=linear, pulls=n + more, means=means))
+
+    def _of(self, labels: Sequence[Item | None]) -> tuple[Array, Array, Array]:
+        """Return n_i, R_i and xbar_i of some items."""
+        numbers, size, blocks = self.numbers, self.size, self.blocks
+        empty = np.zeros(self.d + 2)
+        found = [size if label is None else numbers.get(label, size) for label in labels]
+        rows = [empty if i >= size else blocks[i // BLOCK][i % BLOCK] for i in found]
+        table = np.array(rows).reshape(-1, self.d + 2)
+        return table[:, 0] * self.fade, table[:, 1] * self.fade, table[:, 2:]
+
+    def _counting(self, waiting: OpenItems) -> Ridge:
+        """Return theta-hat and V, with open decisions counted in V."""
+        n, _, means = self._of(waiting.items)
+        own = self.ratio / (1.0 + n * self.ratio)
+        shrink = n * own
+        weight = np.sqrt(waiting.count / (1.0 + waiting.count * own))[:, None]
+        between = weight * np.column_stack([1.0 - shrink, waiting.mean - shrink[:, None] * means])
+        inside = np.column_stack([np.zeros(len(waiting.within)), waiting.within])
+        return self.linear.counting(OpenRows(np.concatenate([inside, between])))
+
+    def likelihood(self, ratios: Array, noise: float | None = None) -> Array:
+        """Return sigma^2, on the high side, and the log-likelihood at each value of rho.
+
+        The variance is that of `ridge.cautious_variance`. The likelihood is that of the returns
+        with theta and the effects integrated out, up to a constant, at its best variance or the
+        given noise.
+        """
+        n, _ = self._means
+        weight = max(float(n.sum()) - self.intercept, LEAST_FREE)
+        found = np.empty((2, len(ratios)))
+        for k, ratio in enumerate(ratios.tolist()):
+            fit = self._ridge(self._joined(ratio))
+            rest = max(fit.residual, TINY * self._squares)
+            free = max(weight - self.d + self.penalty * float((fit.root**2).sum()), LEAST_FREE)
+            grown = np.log1p(n * ratio).sum() - 2.0 * np.log(fit.root.diagonal()).sum()
+            if self.intercept:  # integrated out too
+                grown += math.log(fit.mass)
+            used = rest / weight if noise is None else noise**2
+            fitness = -0.5 * (weight * math.log(used) + rest / used + grown)
+            found[:, k] = cautious_variance(rest, free), fitness
+        return found
+
+    def fitted(self, tau: float | None, noise: float | None) -> Effects:
+        """Return the belief with rho, sigma and lambda as given or as estimated.
+
+        Parameters
+        ----------
+        tau, noise : float, optional
             tau and sigma, if they are known.
         """
-        if self.squares == 0.0:
+        n, means = self._means
+        if self._squares == 0.0 or (self.intercept and self.equal):
             return self
-        ratio, sigma = fitted_scales(self.likelihood, effect, noise)
-        length = float((self.features**2).sum(axis=1).mean())
-        penalty = fitted_penalty(self.ridge, sigma, length, self.n, self.squares)
-        return replace(self, ratio=ratio**2, noise=sigma, penalty=penalty)
+        if tau is None:
+            variances, fits = self.likelihood(RATIOS**2, noise)
+            likelihoods = np.exp(fits - fits.max())
+            chances = likelihoods * PRIOR
+            sigma = noise or math.sqrt(float(chances @ variances) / float(chances.sum()))
+            ratio = tau_estimate(likelihoods)
+        else:
+            ratio, sigma = 0.0, noise or 0.0
+            for _ in range(ROUNDS if noise is None else 0):
+                sigma = math.sqrt(self.likelihood(np.array([ratio**2]))[0, 0])
+                sigma = max(sigma, tau / RATIOS[-1])
+                ratio = tau / sigma
+            ratio = tau / sigma
+        features = means[:, :-1] if self.arms is None else self.arms
+        if self.intercept:
+            features = features - features.mean(axis=0)
+        length = float((features**2).sum(axis=1).mean())
+        penalty = fitted_penalty(self.ridge, sigma, length, float(n.sum()), self._squares)
+        after = replace(self, ratio=ratio**2, noise=sigma, penalty=penalty)
+        return after if self.joint is None else replace(after, joint=after._joined(ratio**2))
+
+
+@dataclass(frozen=True, eq=False)
+class OpenItems:
+    """Open decisions, item by item.
+
+    Parameters
+    ----------
+    items : list of str or None
+        The items; None for one without a label.
+    count : ndarray of shape (m,)
+        How many decisions are open of each.
+    mean : ndarray of shape (m, d)
+        Their mean features.
+    within : ndarray of shape (k, d)
+        A factor of the squares within items.
+    """
+
+    items: list[str | None]
+    count: Array
+    mean: Array
+    within: Array
+
+    @classmethod
+    def of(cls, X: Array, labels: Sequence[str | None]) -> OpenItems:
+        """Return open decisions with these features, a row each, of these items."""
+        numbers = dict[Item, int]()
+        keys = [row if label is None else label for row, label in enumerate(labels)]
+        which = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+        count = np.bincount(which, minlength=len(numbers)).astype(np.float64)
+        sums = np.zeros((len(numbers), X.shape[1]))
+        np.add.at(sums, which, X)
+        mean = sums / count[:, None]
+        away = (X - mean[which])[count[which] > 1]
+        within = triangle(np.asfortranarray(away)) if len(away) > X.shape[1] else away
+        return cls([key if isinstance(key, str) else None for key in numbers], count, mean, within)
+
+    def among(self, labels: Sequence[Item]) -> tuple[Array, Array]:
+        """Return how many decisions are open of each of some items, and their mean features."""
+        numbers = {label: i for i, label in enumerate(self.items)}
+        found = [numbers.get(label, -1) if isinstance(label, str) else -1 for label in labels]
+        mean = np.vstack([self.mean, np.zeros(self.mean.shape[1])])
+        return np.append(self.count, 0.0)[found], mean[found]
+
+
+@dataclass(frozen=True, eq=False)
+class OfferedEffects:
+    """The belief about the items on offer to one choice, a row each.
+
+    Parameters
+    ----------
+    linear : Ridge
+        theta-hat and V.
+    ratio, noise : float
+        rho and sigma.
+    pulls, sums : ndarray of shape (K,)
+        n_i and R_i.
+    means : ndarray of shape (K, d)
+        xbar_i.
+    counted : OfferedEffects, optional
+        The same with open decisions in `linear`, `pulls` and `means`.
+    """
+
+    linear: Ridge
+    ratio: float
+    noise: float
+    pulls: Array
+    sums: Array
+    means: Array
+    counted: OfferedEffects | None = None
+
+    @property
+    def theta(self) -> Array:
+        """theta-hat."""
+        return self.linear.theta
+
+    @cached_property
+    def own(self) -> Array:
+        """E b_i."""
+        level = self.linear.level - self.linear.first if self.linear.intercept else 0.0
+        level = level if level == level else 0.0  # nothing was told
+        explained = self.pulls * (level + np.einsum("ij,j->i", self.means, self.theta))
+        found: Array = self.ratio / (1.0 + self.pulls * self.ratio) * (self.sums - explained)
+        return found
+
+    def at(self, row: int) -> OfferedEffects:
+        """Return the belief about one of them, without open decisions."""
+        one = slice(row, row + 1)
+        return OfferedEffects(
+            self.linear, self.ratio, self.noise, self.pulls[one], self.sums[one], self.means[one]
+        )
+
+    def moments_at(self, features: Array, aims: Array) -> Moments:
+        """Return the moments of <a_i, theta> + b_i where items are shown with these features."""
+        if len(features) != len(self.pulls):
+            raise ValueError(
+                f"arm_effects needs all arms on offer, got {len(features)} of {len(self.pulls)}: "
+                "offer fewer"
+            )
+        counted = self.counted or self
+        weight = 1.0 / (1.0 + counted.pulls * self.ratio)
+        shrink = counted.pulls * self.ratio * weight
+        shrunk = shrink[:, None] * counted.means
+        target, seen, covariance = with_level(
+            counted.linear, self.noise, aims - shrunk, features - shrunk, shrink
+        )
+        return Moments(
+            mean=np.einsum("ij,j->i", aims, self.theta) + self.own,
+            target=target,
+            seen=seen,
+            covariance=covariance,
+            own=self.noise**2 * self.ratio * weight,
+            noise=self.noise,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,15 +516,15 @@ class EffectBelief:
 
     Parameters
     ----------
-    effects : Effects or Among
-        What is known of the same arms at every step, or of the items on offer.
+    effects : Effects or OfferedEffects
+        The belief about arms that never change, or about the items on offer.
     learnt : callable
         Returns arms as they are learnt on.
     wanted : ndarray of shape (d, d) or None
         P_U, if the projection is aimed at.
     """
 
-    effects: Effects | Among
+    effects: Effects | OfferedEffects
     learnt: Callable[[Array], Array]
     wanted: Array | None
 
@@ -242,12 +538,8 @@ class EffectBelief:
         return self.effects.moments_at(self.learnt(X), wanted_rows(X, self.wanted))
 
     def directions(self, normals: Array) -> Array:
-        """Return the wanted part of theta: its mean, and a draw for each row of normal numbers."""
-        if not isinstance(self.effects, Effects):
-            raise ValueError("arm_effects weighs each arm on offer, got too many: offer fewer")
-        inverse, theta = self.effects._linear
-        drawn = self.noise * normals @ np.linalg.cholesky(inverse).T
-        return wanted_rows(np.vstack([theta, theta + drawn]), self.wanted)
+        """Raise: arms that are too many to weigh one by one have no effects."""
+        raise ValueError("arm_effects weighs each arm on offer, got too many: offer fewer")
 
     def _all(self, arms: DecisionSet) -> tuple[FiniteArms, Moments]:
         assert isinstance(arms, FiniteArms)  # see `LinearStrategy.init`
@@ -261,7 +553,7 @@ class EffectBelief:
     def optimistic(self, arms: DecisionSet, radius: float) -> Arm:
         """Return the arm that is best if the belief errs in its favour."""
         finite, moments = self._all(arms)
-        scores = moments.mean + radius * np.sqrt(moments.spread) / moments.noise
+        scores = moments.mean + radius * np.sqrt(moments.mean_variance) / moments.noise
         return finite.arm(int(scores.argmax()))
 
     def sampled(self, arms: DecisionSet, rng: np.random.Generator, draws: int) -> list[Arm]:
@@ -276,51 +568,16 @@ class EffectBelief:
 
 def tau_estimate(likelihoods: Array) -> float:
     """Return the estimate of tau / sigma from the likelihoods of RATIOS; see `TAU_FACTOR`."""
-    chances = likelihoods * PRIOR / (likelihoods @ PRIOR)
+    chances = likelihoods * PRIOR / (likelihoods * PRIOR).sum()
     return TAU_FACTOR * float(np.interp(TAU_QUANTILE, chances.cumsum() - chances / 2, RATIOS))
-
-
-def prior_scales(effect: float | None, noise: float | None) -> tuple[float, float]:
-    """Return tau / sigma and sigma before any observation, with tau and sigma if they are given."""
-    sigma = 1.0 if noise is None else noise
-    return tau_estimate(np.ones(len(RATIOS))) if effect is None else effect / sigma, sigma
 
 
 def is_refit_due(n: int) -> bool:
     """Tell whether to re-estimate tau and sigma: after 1, 2, 3, 4, 6, 8, 12, ... observations."""
-    top = 1 << (n.bit_length() - 1) if n else 0
-    return n > 0 and n in (top, top + top // 2)
-
-
-def cautious(rest: Array, free: Array) -> Array:
-    """Return sigma^2 on the high side, from unexplained squares and free observations."""
-    return np.asarray(rest / free * (1.0 + NOISE_MARGIN * np.sqrt(2.0 / free)))
-
-
-def fitted_scales(
-    likelihood: Callable[..., tuple[Array, Array]], effect: float | None, noise: float | None
-) -> tuple[float, float]:
-    """Return tau / sigma and sigma, as given or as estimated.
-
-    Parameters
-    ----------
-    likelihood : callable
-        As `Effects.likelihood`.
-    effect, noise : float, optional
-        tau and sigma, if they are known.
-    """
-    if effect is not None:
-        ratio, sigma = 0.0, noise or 0.0
-        for _ in range(ROUNDS if noise is None else 0):
-            sigma = math.sqrt(likelihood(np.array([ratio**2]))[0][0])
-            sigma = max(sigma, effect / RATIOS[-1])
-            ratio = effect / sigma
-        return effect / sigma, sigma
-    variances, fits = likelihood(RATIOS**2, noise)
-    likelihoods = np.exp(fits - fits.max())
-    chances = likelihoods * PRIOR
-    sigma = noise or math.sqrt(float(chances @ variances) / float(chances.sum()))
-    return tau_estimate(likelihoods), sigma
+    top = 1
+    while 2 * top <= n:
+        top *= 2
+    return n == top or n == top + top // 2
 
 
 def fitted_penalty(ridge: float, sigma: float, length: float, n: float, squares: float) -> float:
@@ -338,3 +595,10 @@ def fitted_penalty(ridge: float, sigma: float, length: float, n: float, squares:
     alone = sigma**2 * length * n / squares
     penalty = PENALTY_FACTOR * (min(ridge, alone) if alone > 0.0 else ridge)
     return max(penalty, LEAST_PENALTY * length)
+
+
+def _with(factor: Array, row: Array) -> Array:
+    """Return the factor with one more row."""
+    stacked = np.empty((len(factor) + 1, len(factor)), order="F")
+    stacked[:-1], stacked[-1] = factor, row
+    return triangle(stacked)

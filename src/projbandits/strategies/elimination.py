@@ -16,7 +16,7 @@ from projbandits._validation import Array, integer
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.strategies.base import Choice, State
 from projbandits.strategies.compiled import CompiledRule
-from projbandits.strategies.information import Believing, first_largest
+from projbandits.strategies.information import GaussianBeliefStrategy, first_largest
 from projbandits.subspace import Subspace
 
 FINER = 2.0
@@ -119,7 +119,7 @@ def designed(
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ProjectedElimination(Believing):
+class ProjectedElimination(GaussianBeliefStrategy):
     """Phased elimination for projections: the strategy with a proof, on finitely many arms.
 
     In each phase, the differences between the arms that may still be best are measured twice as

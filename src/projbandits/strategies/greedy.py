@@ -12,7 +12,7 @@ from projbandits import schedules
 from projbandits._validation import Array, one_of, positive
 from projbandits.arms import Arm, DecisionSet, FiniteArms
 from projbandits.arms.base import BASIS_METHODS
-from projbandits.arms.finite import Rows
+from projbandits.arms.finite import ArmRows
 from projbandits.strategies.base import Choice, LinearStrategy, State
 from projbandits.strategies.compiled import CompiledRule, over_steps
 from projbandits.subspace import Subspace
@@ -156,7 +156,7 @@ class REGRET(EpsilonGreedy):
 
 
 def _among(arm: Arm, basis: Sequence[Arm]) -> bool:
-    if isinstance(basis, Rows):
+    if isinstance(basis, ArmRows):
         return arm in basis
     return any(_same(arm, other) for other in basis)
 

@@ -13,7 +13,7 @@ from projbandits.strategies.base import Choice, State
 from projbandits.strategies.belief import Moments
 from projbandits.strategies.compiled import CompiledRule
 from projbandits.strategies.information import (
-    Believing,
+    GaussianBeliefStrategy,
     InformationDirected,
     Prospect,
     first_largest,
@@ -40,10 +40,7 @@ def improvement(moments: Moments) -> Prospect:
     pull moves the mean too.
     """
     h = int(moments.mean.argmax())
-    behind = moments.mean[h] - moments.mean
-    beyond = moments.target - moments.target[h]
-    G = beyond @ moments.covariance
-    s = deviations(moments, beyond, G, h)
+    behind, _, G, s = moments.leads(h)
     u = np.divide(behind, s, out=np.full_like(s, np.inf), where=s > 0)
     unknown = u < FAR_BEHIND
     u[~unknown] = 0.0
@@ -57,23 +54,10 @@ def improvement(moments: Moments) -> Prospect:
     own = moments.own
     told += weight * own * (2 * np.einsum("ij,ij->i", G, moments.seen) + own)
     told[h] += own[h] * (own[h] * weight.sum() - 2 * weight @ (G @ moments.seen[h]))
-    variance = return_variance(moments)
+    variance = moments.return_variance
     told = np.maximum(told, 0.0)
     info = np.divide(told, variance, out=np.zeros_like(told), where=variance > 0)
     return Prospect(h, delta + behind, info)
-
-
-def deviations(moments: Moments, beyond: Array, G: Array, h: int) -> Array:
-    """Return the standard deviation of each arm's lead over arm h."""
-    squares: Array = np.einsum("ij,ij->i", beyond, G) + moments.own + moments.own[h]
-    squares[h] = 0.0
-    return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
-
-
-def return_variance(moments: Moments) -> Array:
-    """Return the variance of the next return of each arm."""
-    spread: Array = moments.spread
-    return spread + moments.noise**2
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -103,7 +87,7 @@ class EIIDS(InformationDirected):
     True
     """
 
-    timeless = True
+    step_free = True
 
     def prospect(self, state: State, moments: Moments) -> Prospect:
         """Return the gap and the information of each arm."""
@@ -115,7 +99,7 @@ class EIIDS(InformationDirected):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class EIRatio(Believing):
+class EIRatio(GaussianBeliefStrategy):
     """The arm that tells the most per regret, as long as the time left repays its regret.
 
     With gap, info and h of `EIIDS` (docs/strategies.md derives them)::

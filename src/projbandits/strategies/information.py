@@ -64,7 +64,7 @@ class Prospect(NamedTuple):
     info: Array
 
 
-class Mixed(NamedTuple):
+class ArmPair(NamedTuple):
     """The greedy arm, the other one that is played, and the probability with which it is."""
 
     greedy: Arm
@@ -73,7 +73,7 @@ class Mixed(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Believing(LinearStrategy):
+class GaussianBeliefStrategy(LinearStrategy):
     """A strategy that takes its estimate as the mean of a Gaussian belief.
 
     Parameters
@@ -128,28 +128,28 @@ class Believing(LinearStrategy):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class InformationDirected(Believing):
+class InformationDirected(GaussianBeliefStrategy):
     """The greedy arm or one other, by the squared expected gap per information."""
 
     @abstractmethod
     def prospect(self, state: State, moments: Moments) -> Prospect:
         """Return the gap and the information of each arm."""
 
-    timeless: ClassVar[bool] = False
+    step_free: ClassVar[bool] = False
     """Whether gaps and information do not depend on the step; a subclass must say so for itself."""
 
-    def _mixed(self, state: State, arms: DecisionSet) -> Mixed:
+    def _mixed(self, state: State, arms: DecisionSet) -> ArmPair:
         """Return the two arms that it plays, on the same arms by the same belief found once."""
         if not isinstance(arms, FiniteArms) or arms.vast:
             return self._sought(state, arms)
-        step = None if vars(type(self)).get("timeless") else state.step
+        step = None if vars(type(self)).get("step_free") else state.step
         return arms.once((self, step, *state[1:]), lambda: self._sought(state, arms))
 
-    def _sought(self, state: State, arms: DecisionSet) -> Mixed:
+    def _sought(self, state: State, arms: DecisionSet) -> ArmPair:
         candidates = self.candidates(state, arms)
         prospect = self.prospect(state, self.belief(state).moments(candidates.vectors))
         other, p = two_actions(prospect)
-        return Mixed(candidates.arm(prospect.greedy), candidates.arm(other), p)
+        return ArmPair(candidates.arm(prospect.greedy), candidates.arm(other), p)
 
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
         """Choose between the greedy arm and the best arm to mix it with."""

@@ -13,77 +13,68 @@ few small factorisations are new at each decision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from projbandits._blas import while_small
-from projbandits._cached import cached_property
 from projbandits._validation import Array
-from projbandits.ridge import OpenRows, triangle
+from projbandits.ridge import triangle
 
 LEAF, WIDTH = 6, 4
 """A leaf has 2^6 positions, and a node 2^4 children."""
 
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows [1, x] of open decisions, or a factor of them."""
-
-    factor: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Learnt:
-    """Open decisions as a strategy learns on them; the factor is made when it is needed.
-
-    Parameters
-    ----------
-    rows : OpenRows
-        The decisions, with whole arms.
-    learnt : callable
-        Returns arms as the strategy learns on them, a linear function.
-    """
-
-    rows: OpenRows
-    learnt: Callable[[Array], Array]
-
-    @cached_property
-    def factor(self) -> Array:
-        """The factor of their rows [1, x]."""
-        whole = self.rows.factor
-        return np.column_stack([whole[:, :1], self.learnt(whole[:, 1:])])
-
-
-@dataclass(frozen=True, eq=False)
-class _Leaf:
-    """Some open decisions, by position: the features, and what the arm is called."""
-
-    held: dict[int, tuple[Array, str | None]]
-
-    @cached_property
-    def factor(self) -> Array:
-        return _folded([_with_ones(np.array([x for x, _ in self.held.values()]))])
-
-    def walk(self) -> Iterator[tuple[int, tuple[Array, str | None]]]:
-        yield from self.held.items()
+Held = tuple[Array, str | None]
+"""The features of an arm, and its label."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """Leaves or nodes, by their number; none is empty."""
+    """Open decisions by position, or nodes by the leading digits of theirs; in order."""
 
-    children: dict[int, _Leaf | _Node]
+    height: int
+    children: dict[int, Any]
 
     @cached_property
     def factor(self) -> Array:
-        return _folded([child.factor for child in self.children.values()])
+        below = self.children.values()
+        return _folded([child.factor for child in below] if self.height else [_rows(below)])
 
-    def walk(self) -> Iterator[tuple[int, tuple[Array, str | None]]]:
+    def walk(self) -> Iterator[tuple[int, Held]]:
+        if not self.height:
+            yield from self.children.items()
+            return
         for child in self.children.values():
             yield from child.walk()
+
+    def key(self, position: int) -> int:
+        """Return the child that a position belongs to."""
+        return position >> (LEAF + WIDTH * (self.height - 1)) if self.height else position
+
+    def has(self, position: int) -> bool:
+        child = self.children.get(self.key(position))
+        return child is not None and (not self.height or child.has(position))
+
+    def at(self, position: int) -> Held | None:
+        child = self.children.get(self.key(position))
+        return child.at(position) if self.height and child is not None else child
+
+    def put(self, position: int, held: Held | None) -> _Node:
+        """Return the tree with a decision at a position, or without the one that is there."""
+        key, before = self.key(position), self.children
+        child: Any = held
+        if self.height:
+            child = before.get(key, _Node(self.height - 1, {})).put(position, held)
+            child = child if child.children else None
+        children = {**before, key: child}
+        if child is None:
+            del children[key]
+        elif max(children) > key and key not in before:
+            children = dict(sorted(children.items()))
+        return _Node(self.height, children)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,141 +102,89 @@ class OpenDecisions:
 
     d: int
     count: int = 0
-    _root: _Leaf | _Node | None = None
-    _height: int = 0
+    _root: _Node = _Node(0, {})
+    _others: tuple[Held, ...] = ()
 
-    @property
+    @cached_property
     def factor(self) -> Array:
         """A factor of their rows [1, x]; the rows themselves while they are few."""
-        return np.empty((0, self.d + 1)) if self._root is None else self._root.factor
+        found = self._root.factor if self._root.children else np.empty((0, self.d + 1))
+        for start in range(0, len(self._others), 1 << LEAF):
+            found = _folded([found, _rows(self._others[start : start + (1 << LEAF)])])
+        return found
 
     @property
-    def rows(self) -> Iterator[tuple[int, tuple[Array, str | None]]]:
+    def rows(self) -> Iterator[tuple[int, Held]]:
         """Position, and features and label of the arm, in order of position."""
-        return iter(()) if self._root is None else self._root.walk()
+        return self._root.walk()
 
     def add(self, position: int, x: Array, label: str | None = None) -> OpenDecisions:
         """Return the set with one more."""
-        root, height = self._root, self._height
-        while position >> (LEAF + WIDTH * height):
-            root, height = None if root is None else _Node({0: root}), height + 1
-        root = _put(root, height, position, (x, label))
-        return OpenDecisions(self.d, self.count + 1, root, height)
+        root = self._root
+        while position >> (LEAF + WIDTH * root.height):
+            root = _Node(root.height + 1, {0: root} if root.children else {})
+        return OpenDecisions(self.d, self.count + 1, root.put(position, (x, label)))
+
+    def at(self, position: int) -> Held | None:
+        """Return the features and the label of the arm of an open decision."""
+        return self._root.at(position)
 
     def without(self, position: int) -> OpenDecisions:
         """Return the set without one, if it is there."""
-        if self._root is None or position >> (LEAF + WIDTH * self._height):
+        if not self._root.has(position):
             return self
-        root = _cut(self._root, self._height, position)
-        if root is self._root:
-            return self
-        return OpenDecisions(self.d, self.count - 1, root, self._height if root else 0)
+        return OpenDecisions(self.d, self.count - 1, self._root.put(position, None))
 
-    def and_also(self, others: Sequence[tuple[Array, str | None]]) -> OpenDecisions | Joined:
+    def and_also(self, others: Sequence[Held]) -> OpenDecisions:
         """Return them with others behind, those of the same batch."""
-        return self if not others else Joined(self, tuple(others))
+        return OpenDecisions(self.d, self.count + len(others), self._root, tuple(others))
 
     @cached_property
     def listed(self) -> tuple[Array, list[str | None]]:
-        """All features, a row each, and what the arms are called."""
-        found = [held for _, held in self.rows]
+        """All features, a row each, and the labels of the arms."""
+        found = [*(held for _, held in self.rows), *self._others]
         return np.array([x for x, _ in found]).reshape(-1, self.d), [label for _, label in found]
 
 
 @dataclass(frozen=True, eq=False)
-class Joined:
-    """Open decisions, and those of the batch that were made before."""
+class OpenRows:
+    """Rows [1, x] of open decisions, or a factor of them, as a strategy learns on them.
 
-    known: OpenDecisions
-    others: tuple[tuple[Array, str | None], ...]
+    Parameters
+    ----------
+    decisions : OpenDecisions or ndarray of shape (m, 1 + d)
+        The decisions, or a factor of their rows, with whole arms.
+    learnt : callable, optional
+        Returns arms as the strategy learns on them, a linear function.
+    """
+
+    decisions: OpenDecisions | Array
+    learnt: Callable[[Array], Array] | None = None
+
+    @property
+    def whole(self) -> Array:
+        """The factor with whole arms."""
+        rows = self.decisions
+        return rows if isinstance(rows, np.ndarray) else rows.factor
 
     @cached_property
     def factor(self) -> Array:
-        """A factor of their rows [1, x]."""
-        rows = _with_ones(np.array([x for x, _ in self.others]))
-        found, step = self.known.factor, 1 << LEAF
-        for start in range(0, len(rows), step):
-            found = _folded([found, rows[start : start + step]])
-        return found
-
-    @property
-    def count(self) -> int:
-        """How many they are."""
-        return self.known.count + len(self.others)
-
-    @cached_property
-    def listed(self) -> tuple[Array, list[str | None]]:
-        """All features, a row each, and what the arms are called."""
-        X, labels = self.known.listed
-        more = np.array([x for x, _ in self.others])
-        return np.concatenate([X, more]), [*labels, *(label for _, label in self.others)]
+        """The factor, made when it is needed."""
+        rows = self.whole
+        if self.learnt is None:
+            return rows
+        return np.column_stack([rows[:, :1], self.learnt(rows[:, 1:])])
 
 
-def groups(labels: Sequence[str | None]) -> tuple[NDArray[np.int64], list[str | None]]:
-    """Return the number of the item of each row, and the items, in order of first appearance.
-
-    Where nobody said which item it is, it is one of its own.
-    """
-    numbers: dict[str, int] = {}
-    items, which = list[str | None](), np.empty(len(labels), dtype=np.int64)
-    for i, label in enumerate(labels):
-        number = len(items) if label is None else numbers.setdefault(label, len(items))
-        if number == len(items):
-            items.append(label)
-        which[i] = number
-    return which, items
-
-
-def _put(
-    tree: _Leaf | _Node | None, height: int, position: int, held: tuple[Array, str | None]
-) -> _Leaf | _Node:
-    if height == 0:
-        before = tree.held if isinstance(tree, _Leaf) else {}
-        late = bool(before) and next(reversed(before)) > position
-        after = {**before, position: held}
-        return _Leaf(dict(sorted(after.items())) if late else after)
-    children = tree.children if isinstance(tree, _Node) else {}
-    number = _number(position, height)
-    late = bool(children) and next(reversed(children)) > number
-    put = {**children, number: _put(children.get(number), height - 1, position, held)}
-    return _Node(dict(sorted(put.items())) if late else put)
-
-
-def _cut(tree: _Leaf | _Node, height: int, position: int) -> _Leaf | _Node | None:
-    """Return a tree without a position, None if nothing is left, itself if it was not there."""
-    if isinstance(tree, _Leaf):
-        if position not in tree.held:
-            return tree
-        left = {key: value for key, value in tree.held.items() if key != position}
-        return _Leaf(left) if left else None
-    number = _number(position, height)
-    child = tree.children.get(number)
-    if child is None:
-        return tree
-    cut = _cut(child, height - 1, position)
-    if cut is child:
-        return tree
-    if cut is not None:
-        return _Node({**tree.children, number: cut})
-    rest = {key: value for key, value in tree.children.items() if key != number}
-    return _Node(rest) if rest else None
-
-
-def _number(position: int, height: int) -> int:
-    """Return which child of a node has a position."""
-    return position >> (LEAF + WIDTH * (height - 1)) & ((1 << WIDTH) - 1)
+def _rows(decisions: Iterable[Held]) -> Array:
+    X = np.array([x for x, _ in decisions])
+    return np.column_stack([np.ones(len(X)), X])
 
 
 def _folded(parts: Sequence[Array]) -> Array:
     """Return a factor of rows one after another: they themselves while they are few."""
-    if len(parts) == 1 and len(parts[0]) <= parts[0].shape[1]:
-        return parts[0]
-    rows = np.asfortranarray(np.concatenate(parts))
+    rows = np.concatenate(parts)
     if len(rows) <= rows.shape[1]:
         return rows
     with while_small(*rows.shape):  # whoever asks gets the same bits
-        return triangle(rows)
-
-
-def _with_ones(X: Array) -> Array:
-    return np.column_stack([np.ones(len(X)), X])
+        return triangle(np.asfortranarray(rows))

@@ -11,12 +11,12 @@ from projbandits._validation import Array, integer
 from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.strategies.base import Choice, State
 from projbandits.strategies.compiled import CompiledRule
-from projbandits.strategies.information import Believing
+from projbandits.strategies.information import GaussianBeliefStrategy
 from projbandits.subspace import Subspace
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ProjectedTS(Believing):
+class ProjectedTS(GaussianBeliefStrategy):
     """The best arm for one draw of the belief; see docs/strategies.md.
 
     With theta-hat and V of equation 7 of the paper, it plays::

@@ -208,7 +208,7 @@ def _believe(view):  # type: ignore[no-untyped-def]
 
 @inlined
 def propose(t, view):  # type: ignore[no-untyped-def]
-    """Fill the candidates of `Believing.candidates`, and the belief about them."""
+    """Fill the candidates of `GaussianBeliefStrategy.candidates`, and the belief about them."""
     room = view.room
     z, drawn, x = room.rows[0], room.rows[1], room.rows[2]
     root(view.inverse, room.matrix)
