@@ -54,10 +54,10 @@ def flips(tries: int, rng: np.random.Generator) -> Outcomes:
     outcomes: Outcomes = Counter()
     with tempfile.TemporaryDirectory() as folder:
         store, file = Path(folder, "store"), Path(folder, "result.parquet")
-        truth = run(store=store)
+        truth = run(cache_dir=store)
         truth.save(file)
         for name, files, read in (
-            ("store", sorted(store.iterdir()), lambda: run(store=store)),
+            ("store", sorted(store.iterdir()), lambda: run(cache_dir=store)),
             ("result", [file], lambda: pb.Result.load(file)),
         ):
             for _ in range(tries):
@@ -114,7 +114,7 @@ def _start_all(folder: str, tries: int, seed: int) -> list[bool]:
     for i in range(tries):
         _barrier.wait()
         try:
-            run(seed=seed, store=Path(folder, str(i)))
+            run(seed=seed, cache_dir=Path(folder, str(i)))
             ran.append(True)
         except ValueError:
             ran.append(False)
@@ -126,7 +126,7 @@ def _after_start(store: Path, ran: list[bool], truth: list[pb.Result]) -> str:
         return f"{sum(ran)} RUNS INSTEAD OF ONE"
     winner = ran.index(True)
     try:
-        again = run(seed=winner, store=store)
+        again = run(seed=winner, cache_dir=store)
     except ValueError:
         return "POISONED"
     return "one ran, one was refused" if same(again, truth[winner]) else "SILENTLY WRONG"

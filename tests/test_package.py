@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,24 +103,6 @@ for kernel in (optimistic_events, events):
         for _ in range(2)
     ]
     assert outputs[1] == ["1", "0", "1", "0"]
-
-
-def test_no_two_files_share_a_name_without_a_reason() -> None:
-    # docs/architecture.md has the reasons: a kernel file is the twin of the strategy file of the
-    # same name, and plots/results.py draws results.py.
-    package = Path(pb.__file__).parent
-    architecture = (package.parents[1] / "docs" / "architecture.md").read_text()
-    places = defaultdict(set)
-    for file in package.rglob("*.py"):
-        places[file.name].add(file.parent.relative_to(package).as_posix())
-    assert {"strategies", "simulation/kernels"} == places["greedy.py"]
-    for name in ("__init__.py", "__main__.py", "base.py"):
-        del places[name]
-    shared = {name: found for name, found in places.items() if len(found) > 1}
-    assert shared.pop("results.py", None) in (None, {".", "plots"})
-    for name, found in shared.items():
-        assert found == {"strategies", "simulation/kernels"}, name
-        assert f"`{name}`" in architecture, name
 
 
 def test_the_constraints_are_the_oldest_versions_allowed() -> None:

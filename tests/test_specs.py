@@ -26,7 +26,7 @@ def test_every_public_strategy_and_problem_has_a_name_and_nothing_else_has() -> 
     assert set(specs.PROBLEMS) == named | {"estimated_subspace", "groups"}
     assert set(specs.NOISE_MAKERS) == {"Gaussian", "Uniform", "Bernoulli"}
     assert set(specs.DRIFTS) == {"Jump", "Wander"}
-    assert set(specs.SUBSPACE_MAKERS) == {"against", "span", "coordinates", "without"}
+    assert set(specs.SUBSPACE_MAKERS) == {"uncorrelated_with", "span", "coordinates", "without"}
     assert "ConvexSet" not in specs.SET_MAKERS
 
 

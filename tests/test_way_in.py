@@ -15,7 +15,6 @@ TESTS = [
     f"tests/{subject}.py"
     for subject in (
         "strategies/test_base",
-        "strategies/test_documented",
         "simulation/test_compiled",
         "test_specs",
         "test_package",

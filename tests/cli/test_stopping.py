@@ -64,7 +64,7 @@ sys.modules[{module!r}].{function} = hiding
 
 @pytest.mark.parametrize(
     ("module", "function", "returned"),
-    [("drawing", "pictures", '(b"", b"")'), ("reproduce", "render", '""')],
+    [("drawing", "pictures", '(b"", b"")'), ("run", "render", '""')],
     ids=["figure", "report"],  # drawn in a thread, written in the main one
 )
 def test_in_a_callback_that_hides_it(

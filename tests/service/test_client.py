@@ -194,7 +194,7 @@ def test_what_was_not_answered_is_sent_again_with_the_same_id(
         decider.ask(["a"])
     assert len(flaky.bodies) == 4
     assert len(set(flaky.bodies)) == 1
-    assert b'"id"' in flaky.bodies[0]
+    assert b'"request_id"' in flaky.bodies[0]
 
 
 def test_patience_ends_with_the_remedy(flaky: Any, fresh: Service, remote: Remote) -> None:

@@ -180,7 +180,7 @@ def test_what_cannot_be_a_token_is_refused(films: Service) -> None:
 def test_tokens_are_made_listed_and_revoked_from_the_command_line(films: Service) -> None:
     run = CliRunner().invoke
     store = ["--store", films.url]
-    made = run(app, ["token", "make", *store, "--scope", "observe", "--note", "Ada"])
+    made = run(app, ["token", "create", *store, "--scope", "observe", "--note", "Ada"])
     (text,) = [line[7:] for line in made.stdout.splitlines() if line.startswith("token: ")]
     assert films.client.get(films.path, headers=bearer(text)).status_code == 200
     id = str(tokens.id_of(text))

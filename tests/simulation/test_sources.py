@@ -48,7 +48,7 @@ import projbandits as pb
 engine, *store = sys.argv[1:]
 problem = pb.problems.random_theta(pb.FiniteArms([[1.0, 0.0], [0.5, 2.0], [0.0, 1.0]]), u=1)
 result = pb.simulate(problem, pb.GENTRY(), trials=2, horizon=20, engine=engine,
-                     store=store[0] if store else None, progress=False)
+                     cache_dir=store[0] if store else None, progress=False)
 print(result.regret[0, 0, -1])
 """
 
