@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
+import copy
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from projbandits._validation import Array
 from projbandits.arms import ConvexSet, EntropyBall, FiniteArms, Polytope
 from projbandits.problems import Jump, OfferedWorld, Wander, World
-from projbandits.simulation.arrays import Arrays, ConvexWorld, widened
 from projbandits.strategies import CompiledRule, LinearStrategy, Strategy
 from projbandits.strategies.compiled import overridden
-from projbandits.strategies.effects import RATIOS, Effects
+from projbandits.strategies.effects import next_refit
 from projbandits.strategies.information import BELIEF_DRAWS
 
 LARGEST_SQUARE = 1e8
 """How many times a squared arm may exceed the ridge: V^-1 magnifies round-off by that much."""
-SEARCHING, FIXED = "ellipsoid.optimistic", 4
-"""The rule that searches a convex set has a kernel of its own for the entropy ball of setting c."""
+SEARCHING, FIXED = "ellipsoid", 4
+"""The rule that searches a convex set has a kernel of its own for the entropy ball of setting c:
+with d a constant, short loops are unrolled, and run twice as fast (docs/numerics.md)."""
 COMPILED_DRIFTS = (type(None), Jump, Wander)
 LEARNING = ("init", "update", "learnt", "aim")
 """The methods that the loops do as `LinearStrategy` does, whatever the rule."""
@@ -55,7 +55,7 @@ def why_not(world: World, strategy: Strategy) -> str | None:
 
 def why_not_here(world: World, strategy: LinearStrategy) -> str | None:
     """Return why it cannot serve this world, though it may serve others of the problem, or None."""
-    from projbandits.simulation.kernels.common import NOISE_CODES
+    from projbandits.simulation.kernels.linear import NOISE_CODES
     from projbandits.simulation.kernels.support import REGIONS
 
     if not (world.steady or isinstance(world, OfferedWorld)):
@@ -90,28 +90,8 @@ def rule_of(strategy: LinearStrategy, world: World, horizon: int) -> CompiledRul
     return rule
 
 
-@lru_cache(maxsize=64)
-def loop_of(kernel: Callable[..., Any] | str, kind: str) -> Any:
-    """Return the compiled loop around a rule.
-
-    Parameters
-    ----------
-    kernel : callable or str
-        The rule, or the file and the name of one of the library's own.
-    kind : {"finite", "effects", "convex", "offers"}
-        The kind of world it is played in.
-    """
-    from projbandits.simulation.kernels.loops import stranger_loop
-
-    if isinstance(kernel, str):
-        family, _, name = kernel.partition(".")
-        return import_module(f"projbandits.simulation.kernels.{family}").LOOPS[name][kind]
-    return stranger_loop(kernel, kind)
-
-
 def run(
     world: World,
-    arrays: Arrays | None,
     strategy: LinearStrategy,
     steps: NDArray[np.int64],
     horizon: int,
@@ -123,88 +103,122 @@ def run(
 
     If another thread raises the flag `stop`, it ends early and what it returns is meaningless.
     """
-    from projbandits.simulation.kernels.tally import begin_tally
+    from projbandits.simulation.kernels.compiler import call
+    from projbandits.simulation.kernels.linear import begin_tally
 
     rule = rule_of(strategy, world, horizon)
     assert rule is not None  # see `why_not`
-    tally = begin_tally(steps, 1 if arrays is None else arrays.arms.size)
+    finite = isinstance(world.arms, FiniteArms)
+    tally = begin_tally(steps, int(world.size) if finite else 1)
     randomness = noise_rng, strategy_rng
-    if arrays is None:
-        loop, begin = loop_of(rule.kernel, "convex"), _convex(world, strategy, rule)
-        loop(*begin, tally, _convex_world(world), *randomness, horizon, stop)
-        return tally.out, None
-    effects = strategy.arm_effects is not None
-    begin = (_with_effects if effects else _without_effects)(arrays, strategy, rule)
-    loop, wrong = loop_of(rule.kernel, "effects" if effects else "finite"), np.zeros(2, np.int64)
-    loop(*begin, tally, wrong, arrays.truth, *randomness, horizon, stop)
+    if isinstance(world, OfferedWorld):
+        *begin, rng = _offers(world, strategy, rule)
+        call(_loop(rule, "offer_steps"), *begin, tally, rng, *randomness, horizon, stop)
+    elif finite:
+        _play_finite(world, strategy, rule, tally, randomness, horizon, stop)
+    else:
+        state, truth = _convex(world, strategy, rule)
+        call(_loop(rule, "convex_steps"), state, truth, tally, *randomness, horizon, stop)
+    return tally.out, tally.pulls if finite else None
+
+
+def _loop(rule: CompiledRule, name: str) -> Any:
+    """Return the loop of one of the library's rules, or the one around a user's."""
+    if isinstance(rule.kernel, str):
+        return getattr(import_module(f"projbandits.simulation.kernels.{rule.kernel}"), name)
+    from projbandits.simulation.kernels.users import convex_loop, finite_loop
+
+    if name == "convex_steps":
+        return convex_loop(rule.kernel)
+    return finite_loop(rule.kernel, 2 if rule.inside else int(rule.widths))
+
+
+def _play_finite(
+    world: World,
+    strategy: LinearStrategy,
+    rule: CompiledRule,
+    tally: Any,
+    randomness: Any,
+    horizon: int,
+    stop: Any,
+) -> None:
+    from projbandits.simulation.kernels.compiler import call
+    from projbandits.simulation.kernels.effects import begin_effects
+    from projbandits.simulation.kernels.linear import NOISE_CODES, FiniteWorld, begin_state
+
+    assert isinstance(world.arms, FiniteArms)
+    assert world.arm_returns is not None
+    assert world.arm_rewards is not None
+    costs = world.best_reward - world.arm_rewards, world.best_return - world.arm_returns
+    truth = FiniteWorld(
+        np.array(world.arm_returns),
+        np.array([*costs, world.is_best]),
+        NOISE_CODES[type(world.noise)],
+        world.noise.scale,
+    )
+    whole = world.arms.vectors
+    projected = whole
+    if "projection" in (strategy.learns_on, strategy.aims_at):
+        projected = whole @ world.seen.matrix
+    learn = whole if strategy.learns_on == "arm" else projected
+    aim = whole if strategy.aims_at == "return" else projected
+    given = rule.parameters, rule.plan, np.array(world.arms.basis_rows(rule.basis), np.int64)
+    if strategy.arm_effects is not None:
+        state = begin_effects(strategy, learn, aim, *given)
+    else:
+        B = world.seen.basis if rule.inside else None
+        state = begin_state(strategy.penalty, learn, aim, *given, B)
+    wrong = np.zeros(2, np.int64)
+    rest = (stop,) if isinstance(rule.kernel, str) else (stop, wrong)
+    loop = _loop(rule, "steps")
+    for parameters, first, last in _segments(strategy, rule, state, horizon):
+        state = state._replace(parameters=parameters)
+        call(loop, state, truth, tally, *randomness, first, last, *rest)
     if wrong[0] > 0:
         raise ValueError(
-            f"{strategy!r} must choose a row from 0 to {arrays.arms.size - 1}, its compiled rule "
+            f"{strategy!r} must choose a row from 0 to {world.arms.size - 1}, its compiled rule "
             f"returned {wrong[1]} at step {wrong[0]}"
         )
-    return tally.out, tally.pulls
 
 
-def _without_effects(
-    arrays: Arrays, strategy: LinearStrategy, rule: CompiledRule
-) -> tuple[Any, ...]:
-    """Return the belief that `finite_steps` begins with, and room to work in."""
-    from projbandits.simulation.kernels.finite import finite_view
+def _segments(
+    strategy: LinearStrategy, rule: CompiledRule, state: Any, horizon: int
+) -> Iterator[tuple[Array, int, int]]:
+    """Yield the rule's parameters with the steps for which they hold.
 
-    learn, aim = _features(arrays, strategy)
-    same, d = learn is aim, learn[0].shape[1]
-    if rule.padded:
-        learn, aim = ((rows, widened(columns)) for rows, columns in (learn, aim))
-    B = arrays.world.seen.basis if rule.inside else np.empty((d, 0))
-    basis = arrays.basis(rule.basis)
-    view = finite_view(strategy.penalty, learn, aim, basis, rule.parameters, rule.plan, B)
-    return view, np.empty((2, d)), np.empty_like(view.scores), rule.widths, same
+    Between two of them the rule plans anew, or the scales of the effects are estimated anew.
+    """
+    from projbandits.simulation.kernels.belief import sigma_of
+    from projbandits.simulation.kernels.effects import refit
 
-
-def _with_effects(arrays: Arrays, strategy: LinearStrategy, rule: CompiledRule) -> tuple[Any, ...]:
-    """Return the belief that `effect_steps` begins with, and room to work in."""
-    from projbandits.simulation.kernels.effects import effect_view
-
-    learn, aim = _features(arrays, strategy)
-    d = arrays.arms.d
-    tau, sigma = strategy.known_scales
-    prior = Effects.prior(d, strategy.penalty, tau, sigma)
-    scales = prior.penalty, prior.ratio, prior.noise
-    basis = arrays.basis(rule.basis)
-    return (
-        effect_view(*scales, learn, aim, basis, rule.parameters, rule.plan),
-        strategy.penalty,
-        -1.0 if tau is None else tau,
-        0.0 if sigma is None else sigma,
-        np.empty((3, d)),
-        np.empty((d, d)),
-        np.empty((2, len(RATIOS))),
-    )
+    t = 1
+    while t <= horizon:
+        parameters, last = state.parameters, horizon
+        if rule.again is not None:
+            parameters, last = rule.again(t, state.theta, sigma_of(t, state))
+        elif strategy.arm_effects is not None:
+            last = next_refit(t)
+        yield parameters, t, min(last, horizon)
+        if strategy.arm_effects is not None and last <= horizon:
+            refit(state, strategy)
+        t = last + 1
 
 
-def _features(
-    arrays: Arrays, strategy: LinearStrategy
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return the arms as they are learnt on and as they are aimed at, with their transposes."""
-    learn = arrays.whole if strategy.learns_on == "arm" else arrays.projected
-    aim = arrays.whole if strategy.aims_at == "return" else arrays.projected
-    return learn, aim
-
-
-def _convex(world: World, strategy: LinearStrategy, rule: CompiledRule) -> tuple[Any, ...]:
-    """Return the belief that `convex_steps` begins with, and room to work in."""
-    from projbandits.simulation.kernels.convex import convex_view
+def _convex(world: World, strategy: LinearStrategy, rule: CompiledRule) -> tuple[Any, Any]:
+    """Return the state that `convex_steps` begins with, and the world."""
+    from projbandits.simulation.kernels.convex import ConvexWorld, begin_convex
+    from projbandits.simulation.kernels.linear import NOISE_CODES
     from projbandits.simulation.kernels.support import REGIONS
 
     arms = world.arms
     assert isinstance(arms, ConvexSet)
-    learns_whole, aims_whole = strategy.learns_on == "arm", strategy.aims_at == "return"
+    assert world.theta is not None
     region = REGIONS[type(arms)](arms)
     if rule.kernel == SEARCHING and type(arms) is EntropyBall and arms.d == FIXED:
         region = region._replace(fixed=(0,) * FIXED)
-    view = convex_view(
-        aims_whole,
+    state = begin_convex(
         strategy.penalty,
+        (strategy.learns_on == "arm", strategy.aims_at == "return"),
         arms.basis(rule.basis),
         arms.spanning_points,
         region,
@@ -213,18 +227,50 @@ def _convex(world: World, strategy: LinearStrategy, rule: CompiledRule) -> tuple
         world.seen,
         1 + BELIEF_DRAWS + arms.rank if rule.inside else 0,
     )
-    return view, np.empty((4, arms.d)), learns_whole, aims_whole
+    best = float(world.best_return), float(world.best_reward)
+    noise = NOISE_CODES[type(world.noise)], float(world.noise.scale)
+    wanted = world.subspace.project(world.theta)
+    return state, ConvexWorld(np.array(world.theta), wanted, *best, *noise)
 
 
-def _convex_world(world: World) -> ConvexWorld:
-    from projbandits.simulation.kernels.common import NOISE_CODES
+def _offers(world: OfferedWorld, strategy: LinearStrategy, rule: CompiledRule) -> tuple[Any, ...]:
+    """Return the state that `offer_steps` begins with, its arms, the catalogue and its stream."""
+    from projbandits.simulation.kernels.linear import NOISE_CODES, begin_state, widened
+    from projbandits.simulation.kernels.offers import Items, Shown
 
-    assert world.theta is not None
-    return ConvexWorld(
-        world.theta,
-        world.subspace.project(world.theta),
-        world.best_return,
-        world.best_reward,
-        NOISE_CODES[type(world.noise)],
-        world.noise.scale,
+    truth, K, D = world.truth, world.truth.offered, world.arms.d
+    d, drift = truth.items.shape[1], truth.drift
+    B = truth.kept.basis if rule.inside else np.empty((d, 0))
+    pivoted = widened(np.zeros((d if rule.basis == "pivoted-qr" else 0, K)))
+    rows = np.zeros((2, K, D))
+    shown = Shown(rows, widened(np.zeros((2, D, K))), np.array(B.T, order="C"), pivoted)
+    learn, aim = int(strategy.learns_on != "arm"), int(strategy.aims_at != "return")
+    basis = np.zeros(min(K, d), np.int64)
+    inside = np.zeros((D, B.shape[1]))
+    state = begin_state(
+        strategy.penalty, rows[learn], rows[aim], rule.parameters, rule.plan, basis, inside
     )
+    state = state._replace(
+        learn=rows[learn], learn_T=shown.columns[learn], aim_T=shown.columns[aim]
+    )
+    items = Items(
+        np.array([truth.items, truth.kept.project(truth.items)]),
+        np.array(truth.effects),
+        np.arange(world.size),
+        truth.theta.copy(),
+        np.ones(1 + truth.context),
+        drift.every if isinstance(drift, Jump) else 0,
+        float(drift.rate) if isinstance(drift, Wander) else 0.0,
+        NOISE_CODES[type(world.noise)],
+        float(world.noise.scale),
+    )
+    return state, shown, items, copy.deepcopy(truth.rng)
+
+
+def check_suits(strategy: Strategy) -> None:
+    """Raise if a strategy needs the same arms at each step."""
+    if getattr(strategy, "same_arms", False) or getattr(strategy, "arm_effects", None) is not None:
+        raise ValueError(
+            f"strategies must take arms that change, got {strategy!r}: it plans for the arms of "
+            "the first step, and each step of this problem offers others"
+        )

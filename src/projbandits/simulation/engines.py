@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from projbandits._validation import one_of
 from projbandits.arms import ConvexSet, DecisionSet, FiniteArms
-from projbandits.problems import OfferedWorld, World
-from projbandits.simulation import compiled, events, offers, reference
-from projbandits.simulation.arrays import Arrays
+from projbandits.problems import World
+from projbandits.simulation import compiled, events, reference
 from projbandits.simulation.plan import Spec
 from projbandits.simulation.records import Questions, Records
 from projbandits.simulation.streams import stream
@@ -37,7 +36,7 @@ def choose(engine: str, world: World, strategy: Strategy) -> str:
     """
     one_of("engine", engine, ENGINES)
     if not world.steady:
-        offers.check_suits(strategy)
+        compiled.check_suits(strategy)
     if engine == "auto":
         able = (n for n, module in FASTEST_FIRST.items() if module.why_not(world, strategy) is None)
         return next(able, "reference")
@@ -90,9 +89,6 @@ def _shape(arms: DecisionSet, methods: set[str]) -> tuple[int, ...]:
 def play(spec: Spec, batch: dict[int, World], stop: NDArray[np.uint8]) -> Iterator[Records]:
     """Yield what each strategy did in a batch of worlds; a raised stop flag cuts it short."""
     questions = Questions(spec.steps, spec.horizon)
-    arrays: dict[int, Arrays] = {}
-    if "compiled" in spec.engines:
-        arrays = {i: Arrays(w) for i, w in batch.items() if isinstance(w.arms, FiniteArms)}
     for strategy, engine in zip(spec.strategies, spec.engines, strict=True):
         if stop[0]:
             return
@@ -103,8 +99,8 @@ def play(spec: Spec, batch: dict[int, World], stop: NDArray[np.uint8]) -> Iterat
                 raise _refusal(engine, strategy, reason, "use engine='reference'")
         if engine == "events":
             assert isinstance(strategy, LinearStrategy)
-            answers, trace = events.run(batch, strategy, questions.steps, spec.seed, stop)
-            yield questions.records(answers, trace.pulls)
+            trace = events.run(batch, strategy, questions.steps, spec.seed, stop)
+            yield questions.records(trace.out, trace.pulls)
             continue
         outs, pulls = [], []
         for trial, world in batch.items():
@@ -114,13 +110,9 @@ def play(spec: Spec, batch: dict[int, World], stop: NDArray[np.uint8]) -> Iterat
             size = questions.steps, spec.horizon
             if engine == "reference":
                 out, pulled = reference.run(world, strategy, *size, *streams)
-            elif isinstance(world, OfferedWorld):
-                assert isinstance(strategy, LinearStrategy)
-                out, pulled = offers.run(world, strategy, *size, stop, *streams)
             else:
                 assert isinstance(strategy, LinearStrategy)
-                given = world, arrays.get(trial), strategy
-                out, pulled = compiled.run(*given, *size, stop, *streams)
+                out, pulled = compiled.run(world, strategy, *size, stop, *streams)
             outs.append(out)
             pulls.append(pulled)
         finite = pulls[0] is not None  # one kind of world in a batch

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projbandits import schedules
-from projbandits._validation import Array
 from projbandits.arms import FiniteArms
 from projbandits.problems import Gaussian, World
 from projbandits.problems.base import are_best
 from projbandits.simulation import compiled
-from projbandits.simulation.arrays import FiniteWorld, widened
 from projbandits.simulation.streams import key, stream
 from projbandits.strategies import LinearStrategy, Strategy
 from projbandits.strategies.compiled import over_steps
@@ -29,15 +27,6 @@ from projbandits.strategies.greedy import EpsilonGreedy
 
 CHECKED_STEPS = 1_000_000
 """A user's schedule is checked at every step up to this one, and beyond it where it is used."""
-
-
-class Trace(NamedTuple):
-    """How trials ended: each arm's pulls and their total return, and the final belief."""
-
-    pulls: NDArray[np.int64]
-    totals: Array
-    inverse: Array
-    theta: Array
 
 
 def why_not(world: World, strategy: Strategy) -> str | None:
@@ -77,13 +66,17 @@ def run(
     steps: NDArray[np.int64],
     seed: int,
     stop: NDArray[np.uint8],
-) -> tuple[Array, Trace]:
-    """Return regrets and best plays of one strategy in the worlds of some trials, and the trace.
+) -> Any:
+    """Return the `event_loop.Trace` of one strategy in the worlds of some trials.
 
     The worlds are of one shape: one call of the kernel plays them all, and other threads go on
     meanwhile. If one of them raises the flag `stop`, it ends early and what it returns is
     meaningless.
     """
+    from projbandits.simulation.kernels.compiler import call
+    from projbandits.simulation.kernels.event_loop import Trace, events
+    from projbandits.simulation.kernels.linear import GAUSSIAN, FiniteWorld, widened
+
     worlds = batch.values()
     arms = [world.arms for world in worlds if isinstance(world.arms, FiniteArms)]
     whole = np.array([a.vectors for a in arms])
@@ -91,50 +84,37 @@ def run(
     if "projection" in (strategy.learns_on, strategy.aims_at):
         projected = whole @ np.array([world.seen.matrix for world in worlds])
     n, K, d = whole.shape
-    out = np.zeros((n, 3, len(steps)))  # not empty: numbers even if it is cut short
+    means = np.array([world.arm_returns for world in worlds])
+    rewards = np.array([world.arm_rewards for world in worlds])
+    best = are_best(rewards)
+    costs = [values.max(axis=1, keepdims=True) - values for values in (rewards, means)]
+    scales = np.array([world.noise.scale for world in worlds])
+    truth = FiniteWorld(means, np.stack([*costs, best], axis=1), GAUSSIAN, scales)
     trace = Trace(
-        np.zeros((n, K), np.int64), np.empty((n, K)), np.empty((n, d, d)), np.empty((n, d))
+        steps,
+        np.zeros((n, 3, len(steps))),  # not empty: numbers even if it is cut short
+        np.zeros((n, K), np.int64),
+        np.empty((n, K)),
+        np.empty((n, d, d)),
+        np.empty((n, d)),
     )
-    trials = np.array(list(batch))
-    rest = _truth(batch), key(seed), trials, steps, out, trace, stop
-    aim_T = _transposed(whole if strategy.aims_at == "return" else projected)
+    rest = truth, key(seed), np.array(list(batch)), trace, stop
+    aim_T = widened((whole if strategy.aims_at == "return" else projected).swapaxes(1, 2))
     if isinstance(strategy, EpsilonGreedy):
-        from projbandits.simulation.kernels.event_loop import events
-
         learn = whole if strategy.learns_on == "arm" else projected
         basis = np.array([a.basis_rows(strategy.basis) for a in arms])
         schedule = _schedule(strategy, basis.shape[1], int(steps[-1]), seed, batch, stop)
-        events(strategy.penalty, learn, aim_T, *schedule, basis, *rest)
+        call(events, strategy.penalty, learn, aim_T, *schedule, basis, *rest)
     else:
         from projbandits.simulation.kernels.optimistic_events import optimistic_events
         from projbandits.simulation.kernels.rivals import radius_of
 
         assert isinstance(strategy, Ellipsoidal)
         same = strategy.aims_at == "return"
-        learn_T = aim_T if same else _transposed(whole)
+        learn_T = aim_T if same else widened(whole.swapaxes(1, 2))
         radius = radius_of(strategy.alpha, d, K)
-        optimistic_events(strategy.penalty, whole, learn_T, aim_T, same, radius, *rest)
-    return out, trace
-
-
-def _transposed(matrices: Array) -> Array:
-    return widened(matrices.swapaxes(1, 2))
-
-
-def _truth(batch: dict[int, World]) -> FiniteWorld:
-    """Return what the kernels know of some worlds, each array with one row per world."""
-    from projbandits.simulation.kernels.common import GAUSSIAN
-
-    means = np.array([world.arm_returns for world in batch.values()])
-    rewards = np.array([world.arm_rewards for world in batch.values()])
-    return FiniteWorld(
-        means,
-        rewards.max(axis=1, keepdims=True) - rewards,
-        means.max(axis=1, keepdims=True) - means,
-        are_best(rewards),
-        GAUSSIAN,
-        np.array([world.noise.scale for world in batch.values()]),
-    )
+        call(optimistic_events, strategy.penalty, whole, learn_T, aim_T, same, radius, *rest)
+    return trace
 
 
 def _schedule(

@@ -128,7 +128,7 @@ def _told_of_compilation(spec: Spec, bar: Bar) -> Iterator[None]:
     if not bar.visible or set(spec.engines) == {"reference"}:
         yield
         return
-    from projbandits.simulation.kernels.notice import on_compile
+    from projbandits.simulation.kernels.compiler import on_compile
 
     # A thread that compiles does not check the flag, and a pool waits for its threads.
     note = "compiling kernels, once for this version (Ctrl-C takes effect when that is done) ..."

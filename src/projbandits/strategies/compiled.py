@@ -27,8 +27,8 @@ class CompiledRule(NamedTuple):
     kernel : callable or str
         A function in the subset of Python that numba compiles. On finitely many arms it is called
         as `kernel(t, view, rng)` and returns a row; on a convex set as `kernel(t, view, rng, x)`
-        and fills x. `kernels.finite_loop.View` and `kernels.convex_loop.ConvexView` list what it
-        may read. Or the name of one of the library's own kernels.
+        and fills x. `kernels.users.View` lists what it may read. Or the name of the file of one of
+        the library's own kernels.
     parameters : ndarray
         What the kernel finds in `view.parameters`.
     plan : ndarray of two dimensions
@@ -37,16 +37,16 @@ class CompiledRule(NamedTuple):
         Whether it reads `view.squares`, and `view.inside`, which needs the squares.
     basis : str
         How D_k is chosen.
-    padded : bool
-        Whether it copes with arms that do not exist, of zeros and with a score of -inf, up to a
-        multiple of 16: a rule with long loops over all arms is faster with them.
+    again : callable, optional
+        For a rule that plans in phases, on finitely many arms: takes the next step, theta-hat and
+        sigma, and returns the parameters of the phase and its last step.
 
     Examples
     --------
     >>> import projbandits as pb
     >>> rule = pb.GENTRY(alpha=2.0).compiled_rule(pb.FiniteArms([[1.0]]), None, horizon=3)
     >>> rule.kernel, rule.parameters  # epsilon_t at each step
-    ('greedy.greedy', array([1.        , 1.        , 0.66666667]))
+    ('greedy', array([1.        , 1.        , 0.66666667]))
     """
 
     kernel: Callable[..., Any] | str
@@ -55,7 +55,7 @@ class CompiledRule(NamedTuple):
     widths: bool = False
     inside: bool = False
     basis: str = "pivoted-qr"
-    padded: bool = False
+    again: Callable[[int, Array, float], tuple[Array, int]] | None = None
 
 
 @lru_cache(maxsize=32)

@@ -100,6 +100,4 @@ class DirectedIDS(InformationDirected):
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does."""
-        return self.rule_of(
-            "directed.directed", arms, self.bound if self.radius == "published" else 0.0
-        )
+        return self.rule_of("directed", arms, self.bound if self.radius == "published" else 0.0)

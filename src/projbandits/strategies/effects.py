@@ -189,7 +189,7 @@ class Effects:
     @property
     def refit_due(self) -> bool:
         """Whether to re-estimate tau and sigma now."""
-        return is_refit_due(self.n)
+        return next_refit(self.n) == self.n
 
     def update(self, item: Item | None, x: Array, observed: float) -> Effects:
         """Return the belief after an item with features x returned `observed`.
@@ -374,19 +374,7 @@ class Effects:
         n, means = self._means
         if self._squares == 0.0 or (self.intercept and self.equal):
             return self
-        if tau is None:
-            variances, fits = self.likelihood(RATIOS**2, noise)
-            likelihoods = np.exp(fits - fits.max())
-            chances = likelihoods * PRIOR
-            sigma = noise or math.sqrt(float(chances @ variances) / float(chances.sum()))
-            ratio = tau_estimate(likelihoods)
-        else:
-            ratio, sigma = 0.0, noise or 0.0
-            for _ in range(ROUNDS if noise is None else 0):
-                sigma = math.sqrt(self.likelihood(np.array([ratio**2]))[0, 0])
-                sigma = max(sigma, tau / RATIOS[-1])
-                ratio = tau / sigma
-            ratio = tau / sigma
+        ratio, sigma = fitted_scales(self.likelihood, tau, noise)
         features = means[:, :-1] if self.arms is None else self.arms
         if self.intercept:
             features = features - features.mean(axis=0)
@@ -572,12 +560,32 @@ def tau_estimate(likelihoods: Array) -> float:
     return TAU_FACTOR * float(np.interp(TAU_QUANTILE, chances.cumsum() - chances / 2, RATIOS))
 
 
-def is_refit_due(n: int) -> bool:
-    """Tell whether to re-estimate tau and sigma: after 1, 2, 3, 4, 6, 8, 12, ... observations."""
-    top = 1
-    while 2 * top <= n:
-        top *= 2
-    return n == top or n == top + top // 2
+def fitted_scales(
+    likelihood: Callable[[Array, float | None], Array], tau: float | None, noise: float | None
+) -> tuple[float, float]:
+    """Return tau / sigma, and sigma, as given or as estimated by `Effects.likelihood`."""
+    if tau is None:
+        variances, fits = likelihood(RATIOS**2, noise)
+        likelihoods = np.exp(fits - fits.max())
+        chances = likelihoods * PRIOR
+        sigma = noise or math.sqrt(float(chances @ variances) / float(chances.sum()))
+        return tau_estimate(likelihoods), sigma
+    ratio, sigma = 0.0, noise or 0.0
+    for _ in range(ROUNDS if noise is None else 0):
+        sigma = math.sqrt(likelihood(np.array([ratio**2]), None)[0, 0])
+        sigma = max(sigma, tau / RATIOS[-1])
+        ratio = tau / sigma
+    return tau / sigma, sigma
+
+
+def next_refit(n: int) -> int:
+    """Return the first of 1, 2, 3, 4, 6, 8, 12, ... that is not less than n.
+
+    After so many observations tau and sigma are estimated anew.
+    """
+    top = 1 << (n.bit_length() - 1)
+    middle = top + top // 2
+    return n if n == top else middle if n <= middle else 2 * top
 
 
 def fitted_penalty(ridge: float, sigma: float, length: float, n: float, squares: float) -> float:

@@ -83,6 +83,11 @@ class Phase(NamedTuple):
     bounds: Array
     leader: int
 
+    @property
+    def turns(self) -> Array:
+        """The step after the last pull of each arm."""
+        return np.asarray(self.begins + np.cumsum(self.design.pulls), dtype=np.float64)
+
 
 def designed(
     X: Array,
@@ -182,9 +187,12 @@ class ProjectedElimination(GaussianBeliefStrategy):
         phase: Phase = state.plan
         if phase.begins == phase.ends or state.step < phase.ends:
             return phase
+        return self._following(phase, state.step, state.ridge.theta, self.belief(state).noise)
+
+    def _following(self, phase: Phase, step: int, theta: Array, sigma: float) -> Phase:
+        """Return the phase that begins at a step, by the estimate before it."""
         X, F, design = phase.X, phase.F, phase.design
-        theta, sigma = state.ridge.theta, self.belief(state).noise
-        left = self.horizon - (state.step - 1)
+        left = self.horizon - (step - 1)
         gram = phase.gram + (X.T * design.pulls) @ X
         told = gram @ theta
         mean: Array = np.einsum("ij,j->i", F, design.inverse @ (told - phase.told))
@@ -211,12 +219,12 @@ class ProjectedElimination(GaussianBeliefStrategy):
         costs = np.maximum(bounds, sigma * target)
         limit = WORTH_PLAYING * left * bounds[leader]
         following = phase.design
-        ends = state.step
+        ends = step
         if len(rows) > 1 and left > 0:
             following = designed(X, beyond, costs, _penalty(X), target, left, limit)
             if following.width <= target and following.cost <= limit:
                 ends += int(following.pulls.sum())
-        return Phase(X, F, state.step, ends, following, gram, told, active, bounds, leader)
+        return Phase(X, F, step, ends, following, gram, told, active, bounds, leader)
 
     def select(self, state: State, arms: DecisionSet, rng: np.random.Generator) -> Choice:
         """Choose the next arm of the phase, or the leader once there are no more phases."""
@@ -226,26 +234,26 @@ class ProjectedElimination(GaussianBeliefStrategy):
             raise ValueError(f"arms must be those that it began with, got {arms!r}")
         if phase.begins == phase.ends:
             return Choice(arms.arm(phase.leader), 1.0)
-        done = np.cumsum(phase.design.pulls)
-        return Choice(
-            arms.arm(int(np.searchsorted(done, state.step - phase.begins, side="right"))), 1.0
-        )
+        arm = np.searchsorted(phase.turns, state.step, side="right")
+        return Choice(arms.arm(int(arm)), 1.0)
 
     def compiled_rule(
         self, arms: DecisionSet, subspace: Subspace, horizon: int
     ) -> CompiledRule | None:
-        """Return the kernel that chooses as `select` does; its plan is room for a phase."""
+        """Return the kernel that plays a phase, and the plan of the next by the same `replan`."""
         if not isinstance(arms, FiniteArms):
             return None
-        first = float(FIRST_PULLS * arms.rank)
-        parameters = [self.noise or 0.0, self.penalty, self.horizon, first, _penalty(arms.vectors)]
-        d = arms.d
-        room = np.zeros((ROWS + 2 * d, max(arms.size, d, SCALARS)))
-        return CompiledRule("elimination.elimination", np.array(parameters), room)
+        phase = self.plan(arms, subspace)
 
+        def again(step: int, theta: Array, sigma: float) -> tuple[Array, int]:
+            nonlocal phase
+            if step > 1:
+                phase = self._following(phase, step, theta, sigma)
+            if phase.begins < phase.ends:
+                return phase.turns, phase.ends - 1
+            return np.where(np.arange(len(phase.X)) < phase.leader, 0.0, math.inf), horizon
 
-ROWS, SCALARS = 11, 5
-"""How many rows of the kernel's plan are no matrix, and how many numbers the first of them has."""
+        return CompiledRule("elimination", np.array([self.noise or 0.0, self.penalty]), again=again)
 
 
 def _penalty(X: Array) -> float:

@@ -54,7 +54,7 @@ class Ellipsoidal(LinearStrategy):
         if self.learns_on != "arm":  # `select` has the widths of whole arms all the same
             return None
         radii = over_steps(self.radius_for, arms.d, arms.size, horizon=horizon)
-        return CompiledRule("ellipsoid.optimistic", radii, widths=True, padded=True)
+        return CompiledRule("ellipsoid", radii, widths=True)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -88,7 +88,7 @@ class EpsilonGreedy(LinearStrategy):
         """Return the kernel that chooses as `select` does; its parameters are epsilon_t."""
         k = len(arms.basis_arms(self.basis))
         epsilons = over_steps(self.epsilon_for, k, math.isfinite(arms.size), horizon=horizon)
-        return CompiledRule("greedy.greedy", epsilons, basis=self.basis)
+        return CompiledRule("greedy", epsilons, basis=self.basis)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

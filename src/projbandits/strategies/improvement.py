@@ -95,7 +95,7 @@ class EIIDS(InformationDirected):
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does."""
-        return self.rule_of("improvement.eiids", arms, padded=True)
+        return self.rule_of("improvement", arms)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -138,4 +138,4 @@ class EIRatio(GaussianBeliefStrategy):
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does."""
-        return self.rule_of("improvement.eiratio", arms, float(self.horizon), padded=True)
+        return self.rule_of("improvement", arms, float(self.horizon))

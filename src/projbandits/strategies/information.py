@@ -118,13 +118,11 @@ class GaussianBeliefStrategy(LinearStrategy):
             points = np.array([arms.maximize(c) for c in directions])
         return Candidates(np.vstack([points, *(arm.x for arm in _explored(state, arms))]), None)
 
-    def rule_of(
-        self, kernel: str, arms: DecisionSet, more: float = 0.0, *, padded: bool = False
-    ) -> CompiledRule:
+    def rule_of(self, kernel: str, arms: DecisionSet, more: float = 0.0) -> CompiledRule:
         """Return the rule of a kernel whose parameters are sigma or 0, lambda, and one more."""
         parameters = np.array([self.noise or 0.0, self.penalty, more])
         plan = np.empty((0, 0)) if isinstance(arms, FiniteArms) else normal_table(arms.d)
-        return CompiledRule(kernel, parameters, plan, widths=True, inside=True, padded=padded)
+        return CompiledRule(kernel, parameters, plan, widths=True, inside=True)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

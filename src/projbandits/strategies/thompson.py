@@ -40,7 +40,7 @@ class ProjectedTS(GaussianBeliefStrategy):
 
     def compiled_rule(self, arms: DecisionSet, subspace: Subspace, horizon: int) -> CompiledRule:
         """Return the kernel that chooses as `select` does."""
-        return self.rule_of("thompson.thompson", arms)
+        return self.rule_of("thompson", arms)
 
     def shares(
         self, state: State, arms: FiniteArms, rng: np.random.Generator, draws: int = 1000

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from projbandits.simulation.kernels.common import inlined
+from projbandits.simulation.kernels.compiler import inlined
 from projbandits.simulation.kernels.philox import normal, uniform
 
 NEGLIGIBLE = -math.log(1e-18)

@@ -1,4 +1,4 @@
-"""The compiled step loop on a convex set."""
+"""A trial on a convex set as arrays, and the compiled step there."""
 
 from __future__ import annotations
 
@@ -7,165 +7,150 @@ from typing import NamedTuple
 import numpy as np
 
 from projbandits._validation import Array
-from projbandits.simulation.kernels.common import (
-    LANES,
-    copy,
-    inlined,
+from projbandits.simulation.kernels.belief import draw, root, sigma_of
+from projbandits.simulation.kernels.compiler import inlined, lent, part
+from projbandits.simulation.kernels.linear import (
+    ACROSS,
+    AMONG,
+    DIRECTION,
+    HALF,
+    MATRIX,
+    PLACES,
+    SCORES,
+    SQUARES,
+    TURNED,
+    State,
+    begin_state,
+    borrowed,
+    borrowed_tally,
+    count,
     move,
     observe,
-    products,
+    product,
 )
-from projbandits.simulation.kernels.posterior import (
-    Inside,
-    Room,
-    inside_of,
-    root,
-    sigma_of,
-    spread,
-    work_room,
-)
-from projbandits.simulation.kernels.search import Search, search_room
-from projbandits.simulation.kernels.support import Region, dimension, support
-from projbandits.simulation.kernels.tally import START, count
+from projbandits.simulation.kernels.search import Search, borrowed_search, search_room
+from projbandits.simulation.kernels.support import Region, borrowed_region, copy, dimension, support
 from projbandits.strategies.information import BELIEF_DRAWS, TURNS
 from projbandits.subspace import Subspace
 
 
-class ConvexView(NamedTuple):
-    """What a rule may look at when it chooses a point of a convex set.
+class ConvexWorld(NamedTuple):
+    """What is true of a world on a convex set; a rule never sees it.
 
     Parameters
     ----------
-    inverse, theta : ndarray of shape (d, d) and (d,)
-        V^-1 and theta-hat.
+    theta, wanted : ndarray of shape (d,)
+        The parameter, and P_U of it.
+    best_return, best_reward : float
+        The largest mean return and projection reward.
+    noise, scale : int and float
+        Which noise, by `linear.NOISE_CODES`, and its parameter.
+    """
+
+    theta: Array
+    wanted: Array
+    best_return: float
+    best_reward: float
+    noise: int
+    scale: float
+
+
+class ConvexState(NamedTuple):
+    """The belief, the set, and room to work in.
+
+    Parameters
+    ----------
+    linear : State
+        The belief, and what is known of the points that a rule proposes, as of finitely many arms.
     aim : ndarray of shape (d,)
         The direction whose inner product with an arm estimates what is aimed at.
-    basis, starts : ndarray of shape (k, d) and (m, d)
+    x, learnt : ndarray of shape (d,)
+        The point that the rule chooses, and as it is learnt on.
+    points, starts : ndarray of shape (k, d) and (m, d)
         D_k, and the support points along the axes.
     region : Region
         The set, for `support`.
-    parameters, plan : ndarray
-        What the strategy passed on.
     search : Search
         What a search for the most optimistic point leaves to the next, and room to work in.
-    told : ndarray of shape (1,)
+    width : ndarray of shape (1,)
         The squared width |f|^2_{V^-1} of the last arm before it was played; infinite at first.
     projection : ndarray of shape (d, d)
         P_U.
-    residual : ndarray of shape (1,)
-        `Ridge.residual`: what the estimate could not explain.
-    candidates, scores, squares : ndarray of shape (n, d), (n,) and (n,)
-        Room for points that a rule proposes, their scores and their squared widths.
-    inside, room : Inside and Room
-        Room for the belief about them in coordinates of U, and to work in.
-    lanes : ndarray of shape (8,)
-        Room for `argmax`.
-    own : None
-        Points of a convex set have no effects of their own.
+    learns_whole, aims_whole : bool
+        Whether it learns on whole arms, and aims at the return.
     """
 
-    inverse: Array
-    theta: Array
+    linear: State
     aim: Array
-    basis: Array
+    x: Array
+    learnt: Array
+    points: Array
     starts: Array
     region: Region
-    parameters: Array
-    plan: Array
     search: Search
-    told: Array
+    width: Array
     projection: Array
-    residual: Array
-    candidates: Array
-    scores: Array
-    squares: Array
-    inside: Inside
-    room: Room
-    lanes: Array
-    own: None
+    learns_whole: bool
+    aims_whole: bool
 
 
-def convex_view(
-    aims_whole: bool,
+def begin_convex(
     penalty: float,
-    basis: Array,
+    whole: tuple[bool, bool],
+    points: Array,
     starts: Array,
     region: Region,
     parameters: Array,
     plan: Array,
     subspace: Subspace,
     proposals: int,
-) -> ConvexView:
-    """Return the view of a trial that is about to begin, with room for `proposals` candidates."""
-    d = basis.shape[1]
-    B = subspace.basis if proposals else np.empty((d, 0))
-    theta = np.zeros(d)
-    aim = theta if aims_whole else np.zeros(d)
-    search = search_room(len(starts) + 2, d)
-    return ConvexView(
-        np.eye(d) / penalty,
-        theta,
-        aim,
-        basis,
-        starts,
+) -> ConvexState:
+    """Return the state of a trial that is about to begin, with room for proposed points."""
+    d = points.shape[1]
+    B = subspace.basis if proposals else None
+    rows = np.zeros((proposals, d))
+    x = np.zeros(d)
+    linear = begin_state(penalty, rows, rows, parameters, plan, np.empty(0, np.int64), B)
+    return ConvexState(
+        linear,
+        linear.theta if whole[1] else np.zeros(d),
+        x,
+        x if whole[0] else np.zeros(d),
+        np.array(points),
+        np.array(starts),
         region,
-        parameters,
-        plan,
-        search,
+        search_room(len(starts) + 2, d),
         np.full(1, np.inf),
-        subspace.matrix,
-        np.zeros(1),
-        np.zeros((proposals, d)),
-        np.zeros(proposals),
-        np.zeros(proposals),
-        inside_of(B, np.zeros((d, proposals)), penalty),
-        work_room(proposals, *B.shape),
-        np.empty(LANES),
-        None,
+        np.array(subspace.matrix, order="C"),
+        *whole,
     )
 
 
-def convex_steps(  # type: ignore[no-untyped-def]
-    view, room, learns_whole, aims_whole, tally, world, noise_rng, rng, horizon, stop
-):
-    """Play one trial.
-
-    It learns on x, or on its projection, and aims along theta-hat, or along its projection. `room`
-    is scratch (4 x d).
-    """
-    d, so_far = dimension(view.region), START
-    inverse, theta, aim = view.inverse, view.theta, view.aim
-    x, v, u = room[0], room[1], room[2]
-    f = x if learns_whole else room[3]
-    for t in range(1, horizon + 1):
-        if t % 4096 == 0 and stop[0]:
-            break
-        rule(t, view, rng, x)  # type: ignore[name-defined]  # noqa: F821  (see `bind`)
-        mean, reward = 0.0, 0.0
-        for a in range(d):
-            mean += x[a] * world.theta[a]
-            reward += x[a] * world.wanted[a]
-        observed = observe(world.noise, mean, world.scale, noise_rng)
-        if not learns_whole:
-            _multiply(d, view.projection, x, f)
-        _multiply(d, inverse, f, v)
-        q, p = 0.0, 0.0
-        for a in range(d):
-            q += v[a] * f[a]
-            p += theta[a] * f[a]
-        view.told[0] = q
-        w = 1.0 / (1.0 + q)
-        c = (observed - p) * w
-        view.residual[0] += c * (observed - p)
-        move(inverse, theta, c, w, v, u, d)
-        if not aims_whole:
-            _multiply(d, view.projection, theta, aim)
-        gap, return_gap = world.best_reward - reward, world.best_return - mean
-        so_far = count(tally, so_far, t, 1, 0, gap, return_gap, False)
+@inlined
+def borrowed_set(state, world, tally):  # type: ignore[no-untyped-def]
+    """Return what a loop was called with as `lent` does arrays."""
+    state = ConvexState(
+        borrowed(state.linear),
+        lent(state.aim),
+        lent(state.x),
+        lent(state.learnt),
+        lent(state.points),
+        lent(state.starts),
+        borrowed_region(state.region),
+        borrowed_search(state.search),
+        lent(state.width),
+        lent(state.projection),
+        state.learns_whole,
+        state.aims_whole,
+    )
+    theta, wanted, best_return = lent(world.theta), lent(world.wanted), world.best_return
+    world = ConvexWorld(theta, wanted, best_return, world.best_reward, world.noise, world.scale)
+    return state, world, borrowed_tally(tally)
 
 
 @inlined
-def _multiply(d, matrix, x, out):  # type: ignore[no-untyped-def]
+def multiply(d, matrix, x, out):  # type: ignore[no-untyped-def]
+    """Fill out with the product of a symmetric matrix with x."""
     for a in range(d):
         total = 0.0
         for b in range(d):
@@ -174,55 +159,75 @@ def _multiply(d, matrix, x, out):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _believe(view):  # type: ignore[no-untyped-def]
-    """Fill the candidates' means and widths, and the belief about them in coordinates of U."""
-    inside, within, v = view.inside, view.room.matrix, view.room.rows[0]
-    d, u = inside.basis.shape
-    for i in range(view.scores.size):
-        x = view.candidates[i]
-        products(view.inverse, x, v)
-        score, square = 0.0, 0.0
-        for a in range(d):
-            score += view.aim[a] * x[a]
-            square += v[a] * x[a]
-        view.scores[i], view.squares[i] = score, square
-        for b in range(u):
-            place, across = 0.0, 0.0
-            for a in range(d):
-                place += inside.basis[a, b] * x[a]
-                across += inside.basis[a, b] * v[a]
-            inside.places[b, i], inside.across[b, i] = place, across
-    x = view.room.rows[1]
-    for b in range(u):
-        for a in range(d):
-            x[a] = inside.basis[a, b]
-        products(view.inverse, x, v)
-        for c in range(u):
-            total = 0.0
-            for a in range(d):
-                total += inside.basis[a, c] * v[a]
-            within[b, c] = total
-    for b in range(u):
-        products(inside.places, within[b, :u], inside.among[b])
+def projected(state, x, out):  # type: ignore[no-untyped-def]
+    """Fill out with P_U x."""
+    multiply(x.size, state.projection, x, out)
 
 
 @inlined
-def propose(t, view):  # type: ignore[no-untyped-def]
-    """Fill the candidates of `GaussianBeliefStrategy.candidates`, and the belief about them."""
-    room = view.room
-    z, drawn, x = room.rows[0], room.rows[1], room.rows[2]
-    root(view.inverse, room.matrix)
-    sigma = sigma_of(t, view, view.own)
+def play_point(t, state, world, tally, rng):  # type: ignore[no-untyped-def]
+    """Play the point x at step t: observe, update, count."""
+    linear, x, f, v = state.linear, state.x, state.learnt, state.linear.room[DIRECTION]
+    d, inverse, theta = dimension(state.region), linear.inverse, linear.theta
+    mean, reward = 0.0, 0.0
+    for a in range(d):
+        mean += x[a] * world.theta[a]
+        reward += x[a] * world.wanted[a]
+    observed = observe(world.noise, mean, world.scale, rng)
+    if not state.learns_whole:
+        multiply(d, state.projection, x, f)
+    multiply(d, inverse, f, v)
+    q, p = 0.0, 0.0
+    for a in range(d):
+        q += v[a] * f[a]
+        p += theta[a] * f[a]
+    state.width[0] = q
+    w = 1.0 / (1.0 + q)
+    c = (observed - p) * w
+    linear.residual[0] += c * (observed - p)
+    move(inverse, theta, c, w, v, linear.room[HALF], d)
+    if not state.aims_whole:
+        multiply(d, state.projection, theta, state.aim)
+    count(tally, t, 1, 0, world.best_reward - reward, world.best_return - mean, 0.0)
+
+
+@inlined
+def propose(t, state):  # type: ignore[no-untyped-def]
+    """Fill the points of `GaussianBeliefStrategy.candidates`, and the belief about them."""
+    linear, points = state.linear, state.linear.learn
+    Q, z, drawn = linear.room[MATRIX:], linear.room[HALF], linear.room[TURNED]
+    root(linear.inverse, Q)
+    sigma = sigma_of(t, linear)
     start = t % TURNS * BELIEF_DRAWS - 1
-    for i in range(view.scores.size):
+    for i in range(points.shape[0]):
+        if i > BELIEF_DRAWS:
+            copy(state.points[i - 1 - BELIEF_DRAWS], points[i])
+            continue
         if i == 0:
-            support(view.region, view.aim, x)
-        elif i <= BELIEF_DRAWS:
-            copy(view.plan[start + i], z)
-            spread(view.theta, sigma, room.matrix, z, drawn)
-            products(view.projection, drawn, z)
-            support(view.region, z, x)
+            copy(state.aim, z)
         else:
-            copy(view.basis[i - 1 - BELIEF_DRAWS], x)
-        copy(x, view.candidates[i])
-    _believe(view)
+            draw(linear.theta, sigma, Q, linear.plan[start + i], drawn)
+            projected(state, drawn, z)
+        support(state.region, z, points[i])
+    believe(state)
+
+
+@part
+def believe(state):  # type: ignore[no-untyped-def]
+    """Fill the proposed points' means and widths, and the belief about them inside of U."""
+    linear, points, inside = state.linear, state.linear.learn, state.linear.inside
+    scores, squares, B = linear.arms[SCORES], linear.arms[SQUARES], linear.B
+    v, within = linear.room[DIRECTION], linear.room[MATRIX:]
+    d, u = B.shape
+    for i in range(points.shape[0]):
+        multiply(d, linear.inverse, points[i], v)
+        scores[i], squares[i] = 0.0, 0.0
+        for a in range(d):
+            scores[i] += state.aim[a] * points[i, a]
+            squares[i] += v[a] * points[i, a]
+        product(B, points[i], inside[PLACES, :, i])
+        product(B, v, inside[ACROSS, :, i])
+    for b in range(u):
+        multiply(d, linear.inverse, B[:, b], v)
+        product(B, v, within[b, :u])
+        product(inside[PLACES], within[b, :u], inside[AMONG, b])

@@ -4,57 +4,52 @@ from __future__ import annotations
 
 import math
 
-from projbandits.simulation.kernels.common import argmax, copy, inlined
-from projbandits.simulation.kernels.convex import propose
+from projbandits.simulation.kernels.belief import compare, root, sigma_of
+from projbandits.simulation.kernels.compiler import inlined, kernel
+from projbandits.simulation.kernels.convex import borrowed_set, play_point, propose
 from projbandits.simulation.kernels.improvement import two_actions
-from projbandits.simulation.kernels.loops import loops
-from projbandits.simulation.kernels.posterior import RATIO, compare, root, sigma_of
+from projbandits.simulation.kernels.linear import (
+    ACROSS,
+    BEYOND,
+    DEVIATIONS,
+    GAPS,
+    INFO,
+    INSIDE,
+    MATRIX,
+    RATIO,
+    SCORES,
+    SQUARES,
+    WEIGHTS,
+    WORK,
+    first_largest,
+    prepared,
+    stopped,
+)
+from projbandits.simulation.kernels.offers import borrowed_offers, offer, take
+from projbandits.simulation.kernels.step import step
+from projbandits.simulation.kernels.support import copy
 from projbandits.strategies.directed import CERTAIN
 from projbandits.strategies.information import TIE
 
 
 @inlined
-def reach(t, view, own):  # type: ignore[no-untyped-def]
+def reach(t, state):  # type: ignore[no-untyped-def]
     """Return sigma times the radius of `DirectedIDS`; the third parameter is its bound, or 0."""
-    sigma, penalty, bound = sigma_of(t, view, own), view.parameters[1], view.parameters[2]
+    sigma, penalty, bound = sigma_of(t, state), state.parameters[1], state.parameters[2]
     if bound == 0.0:
         return sigma * math.sqrt(math.log(t) / 2.0)
-    grown = root(view.inverse, view.room.matrix) - view.theta.size * math.log(penalty)
+    grown = root(state.inverse, state.room[MATRIX:]) - state.theta.size * math.log(penalty)
     return sigma * math.sqrt(4.0 * math.log(t) + max(grown, 0.0)) + math.sqrt(penalty) * bound
 
 
 @inlined
-def directed(h, radius, view, own):  # type: ignore[no-untyped-def]
-    """Fill the gaps and the information along the widest plausible difference from arm h.
-
-    `radius` is in units of the deviations here, which lack the factor sigma.
-    """
-    room, across = view.room, view.inside.across
-    along = room.scratch
-    compare(h, view, own)
-    w = widest(h, radius, room)
-    for z in range(along.size):
-        along[z] = 0.0
-    for a in range(room.beyond.shape[0]):
-        step = room.beyond[a, w]
-        for z in range(along.size):
-            along[z] += step * across[a, z]
-    if own is not None:
-        ratio = own.scales[RATIO]
-        for z in range(along.size):
-            along[z] *= own.weights[z]
-        along[w] += ratio * own.weights[w]
-        along[h] -= ratio * own.weights[h]
-    correlate(w, view.squares, room)
-
-
-@inlined
-def widest(h, radius, room):  # type: ignore[no-untyped-def]
+def plausible(h, radius, state):  # type: ignore[no-untyped-def]
     """Add the largest plausible lead to the gaps; return the plausible arm of largest deviation.
 
-    The deviations of arms that are not plausible, and of h, become zero.
+    The deviations of arms that are not plausible, and of h, become zero. `radius` is in units of
+    the deviations here, which lack the factor sigma.
     """
-    gaps, deviations = room.gaps, room.deviations
+    gaps, deviations = state.arms[GAPS], state.arms[DEVIATIONS]
     deviations[h] = 0.0
     delta, largest = 0.0, 0.0
     for j in range(gaps.size):
@@ -73,30 +68,69 @@ def widest(h, radius, room):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def correlate(w, widths, room):  # type: ignore[no-untyped-def]
-    """Fill the information about arm w's lead, from its covariances in `scratch`."""
-    square = room.deviations[w] * room.deviations[w]
-    for z in range(room.info.size):
-        room.info[z] = 0.0
+def inform(h, w, state):  # type: ignore[no-untyped-def]
+    """Fill the information about the lead of arm w over arm h."""
+    beyond, across, along = state.inside[BEYOND], state.inside[ACROSS], state.arms[WORK]
+    info, squares = state.arms[INFO], state.arms[SQUARES]
+    for z in range(along.size):
+        along[z] = 0.0
+    for a in range(beyond.shape[0]):
+        share = beyond[a, w]
+        for z in range(along.size):
+            along[z] += share * across[a, z]
+    if state.scales.size > 0:
+        ratio, weights = state.scales[RATIO], state.arms[WEIGHTS]
+        for z in range(along.size):
+            along[z] *= weights[z]
+        along[w] += ratio * weights[w]
+        along[h] -= ratio * weights[h]
+    square = state.arms[DEVIATIONS, w] ** 2
+    for z in range(info.size):
+        info[z] = 0.0
         if square > 0.0:
-            along = room.scratch[z] * room.scratch[z]
-            room.info[z] = -math.log1p(-min(along / (square * (1.0 + widths[z])), CERTAIN))
+            correlation = along[z] * along[z] / (square * (1.0 + squares[z]))
+            info[z] = -math.log1p(-min(correlation, CERTAIN))
 
 
 @inlined
-def directed_rule(t, view, rng):  # type: ignore[no-untyped-def]
+def directed(t, state, rng):  # type: ignore[no-untyped-def]
     """Choose as `DirectedIDS.select` does."""
-    h = argmax(view.scores, view.lanes)
-    directed(h, reach(t, view, view.own), view, view.own)
-    j, p = two_actions(h, view.room)
+    h = first_largest(state.arms[SCORES])
+    radius = reach(t, state)
+    compare(h, state)
+    inform(h, plausible(h, radius, state), state)
+    j, p = two_actions(h, state)
     return j if rng.random() < p else h
 
 
-@inlined
-def directed_point(t, view, rng, x):  # type: ignore[no-untyped-def]
-    """Choose as `DirectedIDS.select` does, on a convex set."""
-    propose(t, view)
-    copy(view.candidates[directed_rule(t, view, rng)], x)
+@kernel
+def steps(state, world, tally, noise_rng, rng, first, last, stop):  # type: ignore[no-untyped-def]
+    """Play some steps among arms that never change."""
+    state, world, tally = prepared(state, world, tally)
+    for t in range(first, last + 1):
+        if stopped(t, stop):
+            break
+        step(t, directed(t, state, rng), INSIDE, state, world, tally, noise_rng)
 
 
-LOOPS = {"directed": loops("directed", directed_rule, directed_point)}
+@kernel
+def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
+    """Play a trial where the arms change."""
+    state, shown, items, tally = borrowed_offers(state, shown, items, tally)
+    for t in range(1, horizon + 1):
+        if stopped(t, stop):
+            break
+        offer(INSIDE, state, shown, items, offer_rng)
+        take(t, directed(t, state, rng), state, shown, items, tally, offer_rng, noise_rng)
+
+
+@kernel
+def convex_steps(state, world, tally, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
+    """Play a trial on a convex set."""
+    state, world, tally = borrowed_set(state, world, tally)
+    for t in range(1, horizon + 1):
+        if stopped(t, stop):
+            break
+        propose(t, state)
+        copy(state.linear.learn[directed(t, state.linear, rng)], state.x)
+        play_point(t, state, world, tally, noise_rng)

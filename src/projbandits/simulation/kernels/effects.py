@@ -1,160 +1,159 @@
-"""The compiled step loop for arms with effects of their own, as in `strategies.effects`.
+"""Arms with effects of their own in the compiled loop, as in `strategies.effects`.
 
 Covariances are in units of sigma^2. The belief moves by rank one with each pull, as the weight
-n / (1 + n rho) of the pulled arm grows, and is recomputed when tau and sigma are estimated.
+n / (1 + n rho) of the pulled arm grows. Where the scales are estimated anew, Python does what is
+left of `Effects.fitted` and makes the belief from the sums of the arms; `likelihoods` differs from
+its twin there in that it takes V by its entries, not by a factor, which is five times as fast.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+import math
+from typing import Any
 
-from projbandits._validation import Array
-from projbandits.simulation.kernels.common import direction, inlined, inner, observe, products
-from projbandits.simulation.kernels.finite import Twice, View, finite_view
-from projbandits.simulation.kernels.posterior import (
+import numpy as np
+
+from projbandits.ridge import LEAST_FREE, cautious_variance
+from projbandits.simulation.kernels.compiler import call, inlined, kernel, part
+from projbandits.simulation.kernels.linear import (
+    ACROSS,
+    AMONG,
+    COUNT,
+    DIRECTION,
+    LINEAR,
+    MOVED,
+    NOISE,
+    PENALTY,
+    PLACES,
     PULLS,
     RATIO,
+    RETURNS,
+    SCORES,
     SQUARES,
-    Inside,
-    Own,
+    SUMS,
+    TOLD,
+    WEIGHTS,
+    State,
+    begin_state,
+    direction,
+    product,
     shift,
-    work_room,
 )
-from projbandits.simulation.kernels.tally import START, count
-from projbandits.simulation.kernels.variances import assemble, factor, refit
+from projbandits.strategies.effects import TINY, Effects, fitted_penalty, fitted_scales
+
+_cautious_variance = part(cautious_variance)
 
 
-def effect_view(
-    penalty: float,
-    ratio: float,
-    sigma: float,
-    learn: Twice,
-    aim: Twice,
-    basis: NDArray[np.int64],
-    parameters: Array,
-    plan: Array,
-) -> View:
-    """Return the view of a trial that is about to begin."""
-    K, d = learn[0].shape
-    view = finite_view(penalty, learn, aim, basis, parameters, plan, np.empty((d, 0)))
-    linear, scales = view.squares, np.array([ratio, sigma, 0.0, 0.0, penalty])
-    return view._replace(
-        squares=linear + ratio,
-        inside=Inside(view.inside.basis, aim[1].copy(), aim[1] / penalty, learn[1] / penalty),
-        room=work_room(K, d, d),
-        own=Own(np.ones(K), linear, np.zeros(K), np.zeros(K), scales),
-    )
-
-
-@inner
-def invert(view, own, V, b):  # type: ignore[no-untyped-def]
-    """Recompute V^-1, and with it V^-1 f_j and the features' widths."""
-    d = b.size
-    inverse, linear, across = view.inverse, own.linear, view.inside.across
-    assemble(own.scales[RATIO], view.learn, own, V, b)
-    factor(V)
-    for column in range(d):  # L^-1 first, in the lower half of the inverse
-        for a in range(column, d):
-            total = 1.0 if a == column else 0.0
-            for k in range(column, a):
-                total -= V[a, k] * inverse[k, column]
-            inverse[a, column] = total / V[a, a]
-    for a in range(d):
-        for c in range(a, d):
-            total = 0.0
-            for k in range(c, d):
-                total += inverse[k, a] * inverse[k, c]
-            V[a, c] = total
-    for a in range(d):
-        for c in range(a, d):
-            inverse[a, c] = V[a, c]
-            inverse[c, a] = V[a, c]
-    for j in range(linear.size):
-        linear[j] = 0.0
-    for a in range(d):
-        products(view.learn_columns, inverse[a], across[a])
-        for j in range(linear.size):
-            linear[j] += across[a, j] * view.learn_columns[a, j]
+def begin_effects(strategy: Any, learn: Any, aim: Any, *given: Any) -> State:
+    """Return the state of a trial that is about to begin."""
+    d = learn.shape[1]
+    prior = Effects.prior(d, strategy.penalty, *strategy.known_scales)
+    scales = np.array([prior.ratio, prior.noise, 0.0, 0.0, prior.penalty])
+    state = begin_state(prior.penalty, learn, aim, *given, np.eye(d), scales)
+    believe(state)
+    state.arms[SCORES, len(learn) :] = -np.inf
+    return state
 
 
 @inlined
-def place(view, own, j):  # type: ignore[no-untyped-def]
-    """Update how theta enters the wanted reward of arm j, given its weight."""
-    for a in range(view.theta.size):
-        shrunk = (1.0 - own.weights[j]) * view.learn_columns[a, j]
-        view.inside.places[a, j] = view.aim_columns[a, j] - shrunk
-
-
-def effect_steps(  # type: ignore[no-untyped-def]
-    view, ridge, tau, given, room, V, fits, tally, wrong, world, noise_rng, rng, horizon, stop
-):
-    """Play one trial; `room` (3 x d), V (d x d) and `fits` are scratch.
-
-    A negative tau, or a `given` sigma of 0, means unknown; `wrong` is as in `finite_steps`.
-    """
-    own, scores, squares = view.own, view.scores, view.squares
-    linear, weights, pulls, sums, scales = own.linear, own.weights, own.pulls, own.sums, own.scales
-    inverse, theta, learn, inside = view.inverse, view.theta, view.learn, view.inside
-    v, b, scratch = room[0], room[1], room[2]
-    K, d, so_far = scores.size, theta.size, START
+def update_effects(i, observed, state):  # type: ignore[no-untyped-def]
+    """Learn one observation of arm i, and all that follows for the others."""
+    arms, scales, inverse = state.arms, state.scales, state.inverse
+    places, among = state.inside[PLACES], state.inside[AMONG]
+    pulls, sums, weights, moved = arms[PULLS], arms[SUMS], arms[WEIGHTS], arms[MOVED]
+    v, told, theta, linear = state.room[DIRECTION], state.room[TOLD], state.theta, arms[LINEAR]
+    d, ratio = theta.size, scales[RATIO]
+    before, weight = sums[i] * weights[i], pulls[i] * weights[i]
+    pulls[i] += 1.0
+    sums[i] += observed
+    scales[COUNT] += 1.0
+    scales[RETURNS] += observed * observed
+    weights[i] = 1.0 / (1.0 + pulls[i] * ratio)
+    q, _ = direction(inverse, theta, state.learn[i], v)
+    more = pulls[i] * weights[i] - weight
+    shrink = more / (1.0 + more * q)
     for a in range(d):
-        b[a] = 0.0
-    for t in range(1, horizon + 1):
-        if t % 4096 == 0 and stop[0]:
-            break
-        i = rule(t, view, rng)  # type: ignore[name-defined]  # noqa: F821  (see `bind`)
-        if i < 0 or i >= K:  # before row i is read
-            wrong[0], wrong[1] = t, i
-            break
-        observed = observe(world.noise, world.means[i], world.scale, noise_rng)
-        before, weight = sums[i] * weights[i], pulls[i] * weights[i]
-        pulls[i] += 1.0
-        sums[i] += observed
-        scales[PULLS] += 1.0
-        scales[SQUARES] += observed * observed
-        top = 1
-        while 2 * top <= t:
-            top *= 2
-        if t == top or t == top + top // 2:
-            refit(ridge, tau, given, learn, own, V, scratch, fits)
-            invert(view, own, V, b)
-            for j in range(K):
-                weights[j] = 1.0 / (1.0 + pulls[j] * scales[RATIO])
-                place(view, own, j)
-            for a in range(d):
-                products(inside.places, inverse[a], inside.among[a])
-        else:
-            weights[i] = 1.0 / (1.0 + pulls[i] * scales[RATIO])
-            q, _ = direction(inverse, theta, learn[i], v)
-            more = pulls[i] * weights[i] - weight
-            shrink = more / (1.0 + more * q)
-            for a in range(d):
-                b[a] += (sums[i] * weights[i] - before) * learn[i, a]
-                for c in range(d):
-                    inverse[a, c] -= shrink * v[a] * v[c]
-            products(view.learn_columns, v, view.scratch)
-            for j in range(K):
-                linear[j] = max(linear[j] - shrink * view.scratch[j] * view.scratch[j], 0.0)
-            shift(inside.across, shrink, v, view.scratch)
-            products(inside.places, v, view.scratch)
-            shift(inside.among, shrink, v, view.scratch)
-            place(view, own, i)
-            for a in range(d):
-                inside.among[a, i] = 0.0
-                for c in range(d):
-                    inside.among[a, i] += inverse[a, c] * inside.places[c, i]
-        for a in range(d):
-            theta[a] = 0.0
-            for c in range(d):
-                theta[a] += inverse[a, c] * b[c]
-        products(view.learn_columns, theta, view.scratch)
-        products(view.aim_columns, theta, scores)
-        ratio = scales[RATIO]
-        for j in range(K):
-            alone = ratio * weights[j]
-            scores[j] += alone * (sums[j] - pulls[j] * view.scratch[j])
-            squares[j] = weights[j] * weights[j] * linear[j] + alone
-        so_far = count(
-            tally, so_far, t, 1, i, world.gaps[i], world.return_gaps[i], world.is_best[i]
-        )
+        told[a] += (sums[i] * weights[i] - before) * state.learn[i, a]
+        for c in range(d):
+            inverse[a, c] -= shrink * v[a] * v[c]
+    product(state.learn_T, v, moved)
+    for j in range(moved.size):
+        linear[j] = max(linear[j] - shrink * moved[j] * moved[j], 0.0)
+    shift(state.inside[ACROSS], shrink, v, moved)
+    product(places, v, moved)
+    shift(among, shrink, v, moved)
+    product(inverse, told, theta)
+    for a in range(d):
+        places[a, i] = state.aim_T[a, i] - (1.0 - weights[i]) * state.learn_T[a, i]
+    for a in range(d):
+        among[a, i] = 0.0
+        for c in range(d):
+            among[a, i] += inverse[a, c] * places[c, i]
+    product(state.learn_T, theta, moved)
+    product(state.aim_T, theta, arms[SCORES])
+    for j in range(state.learn.shape[0]):
+        alone = ratio * weights[j]
+        arms[SCORES, j] += alone * (sums[j] - pulls[j] * moved[j])
+        arms[SQUARES, j] = weights[j] * weights[j] * linear[j] + alone
+    for j in range(state.learn.shape[0], moved.size):
+        arms[SCORES, j] = -np.inf
+
+
+def refit(state: State, strategy: Any) -> None:
+    """Estimate rho, sigma and lambda anew, as `Effects.fitted` does, and make the belief anew."""
+    scales, K = state.scales, len(state.learn)
+    if scales[RETURNS] == 0.0:
+        return
+
+    def likelihood(ratios: Any, noise: float | None = None) -> Any:
+        found = np.empty((2, len(ratios)))
+        arms = state.learn, state.arms[PULLS, :K], state.arms[SUMS, :K]
+        call(likelihoods, ratios, noise or 0.0, *arms, scales, found)
+        return found
+
+    ratio, sigma = fitted_scales(likelihood, *strategy.known_scales)
+    length = float((state.learn**2).sum(axis=1).mean())
+    scales[RATIO], scales[NOISE] = ratio**2, sigma
+    scales[PENALTY] = fitted_penalty(
+        strategy.penalty, sigma, length, scales[COUNT], scales[RETURNS]
+    )
+    believe(state)
+    state.arms[SCORES, K:] = -np.inf
+
+
+def believe(state: State) -> None:
+    """Make the belief from the sums of the arms."""
+    arms, X_T = state.arms, state.learn_T
+    rho, n = state.scales[RATIO], arms[PULLS]
+    w = arms[WEIGHTS] = 1.0 / (1.0 + n * rho)
+    V = state.scales[PENALTY] * np.eye(len(X_T)) + (X_T * (n * w)) @ X_T.T
+    inverse = np.linalg.inv(V)
+    state.inverse[:] = (inverse + inverse.T) / 2
+    state.room[TOLD] = X_T @ (w * arms[SUMS])
+    state.theta[:] = state.inverse @ state.room[TOLD]
+    state.inside[PLACES] = state.aim_T - (1.0 - w) * X_T
+    state.inside[AMONG] = state.inverse @ state.inside[PLACES]
+    state.inside[ACROSS] = state.inverse @ X_T
+    arms[LINEAR] = (state.inside[ACROSS] * X_T).sum(axis=0)
+    own = rho * w * (arms[SUMS] - n * (state.theta @ X_T))
+    arms[SCORES] = state.theta @ state.aim_T + own
+    arms[SQUARES] = w * w * arms[LINEAR] + rho * w
+
+
+@kernel
+def likelihoods(ratios, noise, learn, pulls, sums, scales, found):  # type: ignore[no-untyped-def]
+    """Fill in what `Effects.likelihood` returns; a noise of 0 means unknown."""
+    d, n = learn.shape[1], scales[COUNT]
+    for k in range(ratios.size):
+        weights = 1.0 / (1.0 + pulls * ratios[k])
+        V = scales[PENALTY] * np.eye(d) + np.dot(learn.T * (pulls * weights), learn)
+        told = np.dot(weights * sums, learn)
+        L = np.linalg.inv(np.linalg.cholesky(V))
+        explained = np.dot(L, told)
+        rest = scales[RETURNS] - ratios[k] * (sums * sums * weights).sum()
+        rest = max(rest - (explained * explained).sum(), TINY * scales[RETURNS])
+        free = max(n - d + scales[PENALTY] * (L * L).sum(), LEAST_FREE)
+        grown = np.log(1.0 + pulls * ratios[k]).sum() - 2.0 * np.log(np.diag(L)).sum()
+        used = noise * noise if noise > 0.0 else rest / n
+        found[0, k] = _cautious_variance(rest, free)
+        found[1, k] = -0.5 * (n * math.log(used) + rest / used + grown)

@@ -12,10 +12,39 @@ import math
 
 import numpy as np
 
-from projbandits.simulation.kernels.common import argmax, copy, inlined
-from projbandits.simulation.kernels.loops import loops
-from projbandits.simulation.kernels.search import go, score
-from projbandits.simulation.kernels.support import dimension
+from projbandits.simulation.kernels.compiler import inlined, kernel, part
+from projbandits.simulation.kernels.convex import borrowed_set, play_point
+from projbandits.simulation.kernels.linear import (
+    SCORES,
+    SQUARES,
+    WIDE,
+    WORK,
+    first_largest,
+    prepared,
+    stopped,
+)
+from projbandits.simulation.kernels.offers import borrowed_offers, offer, take
+from projbandits.simulation.kernels.search import (
+    AGES,
+    AHEAD,
+    ALERTED,
+    CURVATURES,
+    DUE,
+    GOALS,
+    GOING,
+    HEIGHTS,
+    KEPT,
+    NEXTS,
+    OLD,
+    POINTS,
+    RADIUS,
+    START,
+    UNDER_WAY,
+    go,
+    score,
+)
+from projbandits.simulation.kernels.step import step
+from projbandits.simulation.kernels.support import copy, dimension
 
 ENOUGH = 1e-10
 """A start is done when its expected gain, relative to the height, is below this."""
@@ -35,224 +64,261 @@ CALM = 0.02
 
 
 @inlined
-def optimistic(t, view, rng):  # type: ignore[no-untyped-def]
+def optimistic(t, state):  # type: ignore[no-untyped-def]
     """Choose as `Ellipsoidal.select` does; the parameters are the radii of steps 1, 2, ..."""
-    radius = view.parameters[t - 1]
-    for j in range(view.scores.size):
-        view.scratch[j] = view.scores[j] + radius * math.sqrt(view.squares[j])
-    return argmax(view.scratch, view.lanes)
+    scores, squares, indices = state.arms[SCORES], state.arms[SQUARES], state.arms[WORK]
+    radius = state.parameters[t - 1]
+    for j in range(indices.size):
+        indices[j] = scores[j] + radius * math.sqrt(squares[j])
+    return first_largest(indices)
 
 
-@inlined
-def _begin(view, radius, k, slot):  # type: ignore[no-untyped-def]
+@part
+def begin_at(state, radius, k, slot):  # type: ignore[no-untyped-def]
     """Put start k into a slot: a support point along an axis or, after those, that of the aim."""
-    search, d = view.search, dimension(view.region)
-    search.heights[slot], search.ahead[slot], search.curvatures[slot] = -np.inf, -1.0, 0.0
-    search.going[slot] = True
-    if k == view.starts.shape[0]:
-        copy(view.aim, search.nexts[slot], d)
+    numbers, marks, vectors = state.search.numbers, state.search.marks, state.search.vectors
+    d = dimension(state.region)
+    numbers[HEIGHTS, slot], numbers[AHEAD, slot], numbers[CURVATURES, slot] = -np.inf, -1.0, 0.0
+    marks[GOING, slot] = True
+    if k == state.starts.shape[0]:
+        copy(state.aim, vectors[NEXTS, slot], d)
         return
-    height, width = score(d, view.inverse, view.aim, radius, view.starts[k], search.nexts[slot])
+    height, width = score(
+        d, state.linear.inverse, state.aim, radius, state.starts[k], vectors[NEXTS, slot]
+    )
     # From the origin we would go to the support point of aim, like the last start.
-    search.going[slot] = width > 0.0
+    marks[GOING, slot] = width > 0.0
     if width > 0.0:
-        search.heights[slot] = height
+        numbers[HEIGHTS, slot] = height
 
 
 @inlined
-def _resume(view, radius, tries):  # type: ignore[no-untyped-def]
+def resume(state, radius, tries):  # type: ignore[no-untyped-def]
     """Begin with the points that were kept and, in the last slot, with the start being probed."""
-    search = view.search
-    probe = view.starts.shape[0] + 1
+    numbers, marks = state.search.numbers, state.search.marks
+    probe = state.starts.shape[0] + 1
     for k in range(probe):
-        search.going[k] = search.old[k] = search.kept[k]
-        if not search.kept[k]:
-            search.heights[k] = -np.inf
-    search.going[probe] = False
+        marks[GOING, k] = marks[OLD, k] = marks[KEPT, k]
+        if not marks[KEPT, k]:
+            numbers[HEIGHTS, k] = -np.inf
+    marks[GOING, probe] = False
     if tries > 0:
-        _probe(view, radius)
+        probe_on(state, radius)
 
 
 @inlined
-def _probe(view, radius):  # type: ignore[no-untyped-def]
+def probe_on(state, radius):  # type: ignore[no-untyped-def]
     """Go on with the start being probed, or begin with the next."""
-    search = view.search
-    probe = view.starts.shape[0] + 1
-    search.going[probe] = True
-    if search.probing[1] == 0:
-        search.probing[0] = (search.probing[0] + 1) % probe
-        _begin(view, radius, search.probing[0], probe)
+    marks, probing = state.search.marks, state.search.probing
+    probe = state.starts.shape[0] + 1
+    marks[GOING, probe] = True
+    if probing[UNDER_WAY] == 0:
+        probing[START] = (probing[START] + 1) % probe
+        begin_at(state, radius, probing[START], probe)
 
 
 @inlined
-def _together(d, search, i, k):  # type: ignore[no-untyped-def]
-    if search.ahead[i] < 0.0 or search.ahead[k] < 0.0:
+def together(d, search, i, k):  # type: ignore[no-untyped-def]
+    """Return whether Newton would send two starts close together."""
+    if search.numbers[AHEAD, i] < 0.0 or search.numbers[AHEAD, k] < 0.0:
         return False
     apart, size = 0.0, 0.0
     for a in range(d):
-        apart = max(apart, abs(search.goals[i, a] - search.goals[k, a]))
-        size = max(size, search.points[i, a])
+        apart = max(apart, abs(search.vectors[GOALS, i, a] - search.vectors[GOALS, k, a]))
+        size = max(size, search.vectors[POINTS, i, a])
     return apart <= TOGETHER * size
 
 
-@inlined
-def _give(view, k, i):  # type: ignore[no-untyped-def]
+@part
+def give(state, k, i):  # type: ignore[no-untyped-def]
     """Copy what slot k has into slot i."""
-    search, d = view.search, dimension(view.region)
-    copy(search.directions[k], search.directions[i], d)
-    copy(search.points[k], search.points[i], d)
-    copy(search.gradients[k], search.gradients[i], d)
-    copy(search.nexts[k], search.nexts[i], d)
-    copy(search.goals[k], search.goals[i], d)
-    search.heights[i] = search.heights[k]
-    search.ahead[i] = search.ahead[k]
-    search.curvatures[i] = search.curvatures[k]
-    search.ages[i] = -1
-    search.roots[i] = search.roots[k]
+    search, d = state.search, dimension(state.region)
+    for layer in range(search.vectors.shape[0]):
+        copy(search.vectors[layer, k], search.vectors[layer, i], d)
+    for row in range(search.numbers.shape[0]):
+        search.numbers[row, i] = search.numbers[row, k]
+    search.marks[AGES, i] = -1
 
 
-@inlined
-def _merge(view, last):  # type: ignore[no-untyped-def]
+@part
+def merge(state, last):  # type: ignore[no-untyped-def]
     """Merge each start into an earlier one close to it, which keeps the higher of their points."""
-    search, d = view.search, dimension(view.region)
+    numbers, marks = state.search.numbers, state.search.marks
+    search, d = state.search, dimension(state.region)
     for k in range(1, last + 1):
         for i in range(k):
-            if search.going[k] and search.going[i] and _together(d, search, i, k):
-                if search.old[k] and search.old[i]:  # where one vanishes, another may appear
-                    search.probing[2] = ALERT
-                search.going[k] = search.kept[k] = False
-                if search.heights[k] > search.heights[i]:
-                    _give(view, k, i)
-                search.heights[k] = -np.inf
+            if marks[GOING, k] and marks[GOING, i] and together(d, search, i, k):
+                if marks[OLD, k] and marks[OLD, i]:  # where one vanishes, another may appear
+                    search.probing[ALERTED] = ALERT
+                marks[GOING, k] = marks[KEPT, k] = False
+                if numbers[HEIGHTS, k] > numbers[HEIGHTS, i]:
+                    give(state, k, i)
+                numbers[HEIGHTS, k] = -np.inf
 
 
-@inlined
-def _part(view):  # type: ignore[no-untyped-def]
+@part
+def keep_apart(state):  # type: ignore[no-untyped-def]
     """Keep each maximum once, in its first slot."""
-    search, d = view.search, dimension(view.region)
-    for k in range(1, search.going.size - 1):
+    marks = state.search.marks
+    search, d = state.search, dimension(state.region)
+    for k in range(1, marks.shape[1] - 1):
         for i in range(k):
-            if search.kept[k] and search.kept[i] and _together(d, search, i, k):
-                search.kept[k] = False
+            if marks[KEPT, k] and marks[KEPT, i] and together(d, search, i, k):
+                marks[KEPT, k] = False
 
 
-@inlined
-def _judge_probe(view, gain, top):  # type: ignore[no-untyped-def]
+@part
+def judge_probe(state, gain, top):  # type: ignore[no-untyped-def]
     """Decide what becomes of the start being probed; return the slot of a new maximum, or -1."""
-    search, d = view.search, dimension(view.region)
-    probe = search.going.size - 1
-    search.going[probe] = False
-    search.probing[1] = 0
-    ahead = search.ahead[probe]
+    numbers, marks, probing = state.search.numbers, state.search.marks, state.search.probing
+    search, d = state.search, dimension(state.region)
+    probe = marks.shape[1] - 1
+    marks[GOING, probe] = False
+    probing[UNDER_WAY] = 0
+    ahead = numbers[AHEAD, probe]
     free = -1
     for k in range(probe):
-        if not search.kept[k]:
+        if not marks[KEPT, k]:
             free = k
-        elif _together(d, search, k, probe):
+        elif together(d, search, k, probe):
             return -1
     if not 0.0 <= ahead <= NEAR * abs(top):
-        search.probing[1] = 1 if ahead >= 0.0 or gain > ENOUGH * abs(top) else 0
+        probing[UNDER_WAY] = 1 if ahead >= 0.0 or gain > ENOUGH * abs(top) else 0
         return -1
     if free >= 0:
-        _give(view, probe, free)
-        search.kept[free] = search.going[free] = True
-        search.old[free] = False
+        give(state, probe, free)
+        marks[KEPT, free] = marks[GOING, free] = True
+        marks[OLD, free] = False
     return free
 
 
 @inlined
-def _climb(view, radius, fresh, tries):  # type: ignore[no-untyped-def]
+def climb(state, radius, fresh, tries):  # type: ignore[no-untyped-def]
     """Climb until nothing is left to gain; return the best slot, or -1 to begin anew.
 
     The probed starts take `tries` steps between them.
     """
-    search = view.search
-    probe = search.going.size - 1
+    numbers, marks = state.search.numbers, state.search.marks
+    probe = marks.shape[1] - 1
     top, added = -np.inf, -1
     for turn in range(1000):
         moved = False
         for k in range(probe + 1):
-            if not search.going[k]:
+            if not marks[GOING, k]:
                 continue
             looks = not fresh and turn == 0 and k < probe
-            near = k < probe and 0.0 <= search.ahead[k] <= NEAR * abs(top)
+            near = k < probe and 0.0 <= numbers[AHEAD, k] <= NEAR * abs(top)
             if (
                 near
                 and not fresh
                 and not looks
-                and search.heights[k] + 10.0 * search.ahead[k] < top
+                and numbers[HEIGHTS, k] + 10.0 * numbers[AHEAD, k] < top
             ):
-                search.going[k] = False
+                marks[GOING, k] = False
                 continue
             enough = ENOUGH * abs(top) if turn > 0 and not fresh else 0.0
-            gain = go(view, radius, k, not looks, enough)
+            gain = go(state, radius, k, not looks, enough)
             if k == probe:
-                new = _judge_probe(view, gain, top)
+                new = judge_probe(state, gain, top)
                 added = max(added, new)
                 tries -= 1
                 if tries > 0:
-                    _probe(view, radius)
-                moved = moved or new >= 0 or search.going[probe]
+                    probe_on(state, radius)
+                moved = moved or new >= 0 or marks[GOING, probe]
                 continue
-            ahead = search.ahead[k]
-            top = max(top, search.heights[k])
+            ahead = numbers[AHEAD, k]
+            top = max(top, numbers[HEIGHTS, k])
             if ahead >= 0.0:
                 reach = 10.0 * ahead if fresh or ahead <= NEAR * abs(top) else np.inf
             else:
                 ahead, reach = gain, 100.0 * gain
-            reachable = search.heights[k] + reach >= top
-            search.going[k] = ahead > ENOUGH * abs(top) and reachable
-            moved = moved or search.going[k]
+            reachable = numbers[HEIGHTS, k] + reach >= top
+            marks[GOING, k] = ahead > ENOUGH * abs(top) and reachable
+            moved = moved or marks[GOING, k]
         if not moved:
             break
-        _merge(view, probe - 1)
+        merge(state, probe - 1)
     best = 0
-    while search.heights[best] < top - EQUAL * abs(top):
+    while numbers[HEIGHTS, best] < top - EQUAL * abs(top):
         best += 1
-    if not fresh and (best == added or search.ahead[best] < 0.0):
+    if not fresh and (best == added or numbers[AHEAD, best] < 0.0):
         return -1
     return best
 
 
 @inlined
-def optimistic_point(t, view, rng, x):  # type: ignore[no-untyped-def]
+def optimistic_point(t, state):  # type: ignore[no-untyped-def]
     """Choose as `Ellipsoidal.select` does."""
-    radius = view.parameters[t - 1]
-    search = view.search
-    probe = search.going.size - 1
-    fresh = view.told[0] > CALM or abs(radius - search.radius[0]) > CALM * radius
+    numbers, marks, probing, carried = (
+        state.search.numbers,
+        state.search.marks,
+        state.search.probing,
+        state.search.carried,
+    )
+    radius = state.linear.parameters[t - 1]
+    probe = marks.shape[1] - 1
+    fresh = state.width[0] > CALM or abs(radius - carried[RADIUS]) > CALM * radius
     kept = False
     for k in range(probe):
-        kept = kept or search.kept[k]
+        kept = kept or marks[KEPT, k]
     fresh = fresh or not kept
-    search.radius[0] = radius
-    search.probing[2] = max(search.probing[2] - 1, 0)
+    carried[RADIUS] = radius
+    probing[ALERTED] = max(probing[ALERTED] - 1, 0)
     best = -1
     while best < 0:
         if fresh:
             for k in range(probe):
-                _begin(view, radius, k, k)
-                search.kept[k] = search.old[k] = False
-            search.going[probe] = False
-            search.probing[1] = 0
+                begin_at(state, radius, k, k)
+                marks[KEPT, k] = marks[OLD, k] = False
+            marks[GOING, probe] = False
+            probing[UNDER_WAY] = 0
             tries = 0
         else:
-            search.due[0] += CALMLY + EAGER * view.told[0] + (MORE if search.probing[2] > 0 else 0)
-            tries = int(search.due[0])
-            search.due[0] -= tries
-            _resume(view, radius, tries)
-        best = _climb(view, radius, fresh, tries)
+            carried[DUE] += CALMLY + EAGER * state.width[0] + (MORE if probing[ALERTED] > 0 else 0)
+            tries = int(carried[DUE])
+            carried[DUE] -= tries
+            resume(state, radius, tries)
+        best = climb(state, radius, fresh, tries)
         if best < 0:
-            search.probing[2] = ALERT
+            probing[ALERTED] = ALERT
         if best >= 0 and fresh:
             for k in range(probe):
                 # What cannot be followed from the top must be searched anew.
-                follow = search.ahead[best] >= 0.0
-                near = 0.0 <= search.ahead[k] <= NEAR * abs(search.heights[best])
-                search.kept[k] = follow and near and search.heights[k] > -np.inf
+                follow = numbers[AHEAD, best] >= 0.0
+                near = 0.0 <= numbers[AHEAD, k] <= NEAR * abs(numbers[HEIGHTS, best])
+                marks[KEPT, k] = follow and near and numbers[HEIGHTS, k] > -np.inf
         fresh = True
-    _part(view)
-    copy(search.points[best], x, dimension(view.region))
+    keep_apart(state)
+    copy(state.search.vectors[POINTS, best], state.x, dimension(state.region))
 
 
-LOOPS = {"optimistic": loops("optimistic", optimistic, optimistic_point)}
+@kernel
+def steps(state, world, tally, noise_rng, rng, first, last, stop):  # type: ignore[no-untyped-def]
+    """Play some steps among arms that never change."""
+    state, world, tally = prepared(state, world, tally)
+    for t in range(first, last + 1):
+        if stopped(t, stop):
+            break
+        step(t, optimistic(t, state), WIDE, state, world, tally, noise_rng)
+
+
+@kernel
+def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
+    """Play a trial where the arms change."""
+    state, shown, items, tally = borrowed_offers(state, shown, items, tally)
+    for t in range(1, horizon + 1):
+        if stopped(t, stop):
+            break
+        offer(WIDE, state, shown, items, offer_rng)
+        take(t, optimistic(t, state), state, shown, items, tally, offer_rng, noise_rng)
+
+
+@kernel
+def convex_steps(state, world, tally, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
+    """Play a trial on a convex set."""
+    state, world, tally = borrowed_set(state, world, tally)
+    for t in range(1, horizon + 1):
+        if stopped(t, stop):
+            break
+        optimistic_point(t, state)
+        play_point(t, state, world, tally, noise_rng)

@@ -6,30 +6,30 @@ The derivation is in docs/event-engine.md, whose names are used here.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from projbandits.simulation.arrays import FiniteWorld
+from projbandits._validation import Array
 from projbandits.simulation.kernels.bridges import NEGLIGIBLE
-from projbandits.simulation.kernels.common import (
-    LANES,
-    argmax,
-    bind,
+from projbandits.simulation.kernels.compiler import inlined, kernel, part
+from projbandits.simulation.kernels.linear import (
+    Tally,
+    count,
     direction,
-    inlined,
-    inner,
+    first_largest,
     lowest,
     move,
-    products,
+    product,
 )
 from projbandits.simulation.kernels.philox import begin, normal, uniform
-from projbandits.simulation.kernels.tally import START, Tally, count
 
 DEPTH = 70  # a block of 2^63 steps halves 63 times
 NOISE, COINS = 1, 2
 
 
-@inner
+@part
 def next_exploration(t, last, scale, exponent, coins):  # type: ignore[no-untyped-def]
     """Return the first step from t on that explores, or last + 1, for min(1, scale / t^exponent).
 
@@ -51,7 +51,7 @@ def next_exploration(t, last, scale, exponent, coins):  # type: ignore[no-untype
     return last + 1
 
 
-@inner
+@part
 def lead(scores, slopes, i, highs, lows):  # type: ignore[no-untyped-def]
     """Return the interval of c in which arm i leads, and whether each end is excluded.
 
@@ -80,7 +80,7 @@ def within(c, interval):  # type: ignore[no-untyped-def]
     return not (c < low or c > high or (low_open and c == low) or (high_open and c == high))
 
 
-@inner
+@part
 def still(most, drift, q, interval):  # type: ignore[no-untyped-def]
     """Pull one arm as `stretch` does when there is no noise.
 
@@ -99,7 +99,7 @@ def still(most, drift, q, interval):  # type: ignore[no-untyped-def]
     return first, first * drift
 
 
-@inner
+@part
 def stretch(most, drift, sd, q, interval, ends, sums, noise, stop):  # type: ignore[no-untyped-def]
     """Pull one arm until c = S / (1 + m q) leaves the interval, at most `most` times.
 
@@ -145,96 +145,92 @@ def stretch(most, drift, sd, q, interval, ends, sums, noise, stop):  # type: ign
     return m, S
 
 
-@inner
-def play(  # type: ignore[no-untyped-def]
-    penalty, learn, aim_T, schedule, explorations, basis, world, noise, coins, tally, trace, stop
-):
-    """Play one trial and fill `tally` and `trace`; a raised `stop` flag ends it early.
+class Trace(NamedTuple):
+    """How trials ended, a row each, and what is asked about them.
 
-    The schedule is min(1, scale / t^exponent), or, if its exponent is negative, `explorations`
-    holds the exploring steps, drawn beforehand.
+    Parameters
+    ----------
+    steps : ndarray of shape (n,)
+        The steps that are asked about.
+    out, pulls : ndarray of shape (trials, 3, n) and (trials, K)
+        The answers of `Tally`.
+    totals : ndarray of shape (trials, K)
+        The sum of the returns of each arm.
+    inverse, theta : ndarray of shape (trials, d, d) and (trials, d)
+        The final belief.
     """
-    totals, inverse, theta = trace
-    scale, exponent = schedule
-    sd = world.scale
-    d, K = aim_T.shape
-    horizon = tally.steps[-1]
-    scores = np.zeros(K)
-    for j in range(learn.shape[0], K):
-        scores[j] = -np.inf  # there is no such arm
-    slopes = np.empty(K)
-    highs, lows = np.empty(K), np.empty(K)
-    v = np.empty(d)
-    u = np.empty(d)
-    lanes = np.empty(LANES)
-    ends = np.empty(DEPTH, np.int64)
-    sums = np.empty(DEPTH)
+
+    steps: NDArray[np.int64]
+    out: Array
+    pulls: NDArray[np.int64]
+    totals: Array
+    inverse: Array
+    theta: Array
+
+
+@inlined
+def begin_trial(n, penalty, learn, trace):  # type: ignore[no-untyped-def]
+    """Return the tally of trial n, its belief before the first step, and the scores."""
+    inverse, theta, scores = trace.inverse[n], trace.theta[n], np.zeros(learn.shape[2])
     theta[:] = 0.0
     inverse[:] = 0.0  # a scalar: assigning an array would be slow to compile
-    for a in range(d):
+    trace.totals[n] = 0.0
+    for a in range(theta.size):
         inverse[a, a] = 1.0 / penalty
-    totals[:] = 0.0
-    drawn, so_far = 0, START
-    t = 1
-    tau = 0
-    while t <= horizon and not stop[0]:
-        if tau < t:
-            if exponent >= 0.0:
-                tau = next_exploration(t, horizon, scale, exponent, coins)
-            elif drawn < explorations.size:
-                tau = explorations[drawn]
-                drawn += 1
-            else:
-                tau = horizon + 1
-        if t == tau:
-            i = basis[int(uniform(coins) * basis.size)]
-            most = 1
-        else:
-            i = argmax(scores, lanes)
-            most = tau - t
-        q, p = direction(inverse, theta, learn[i], v)
-        products(aim_T, v, slopes)
-        if most == 1:
-            m, S = 1, world.means[i] - p + sd * normal(noise)
-        else:
-            drift = world.means[i] - p
-            interval = lead(scores, slopes, i, highs, lows)
-            if sd == 0.0:
-                m, S = still(most, drift, q, interval)
-            else:
-                m, S = stretch(most, drift, sd, q, interval, ends, sums, noise, stop)
-        c = S / (1.0 + m * q)
-        move(inverse, theta, c, m / (1.0 + m * q), v, u)
-        for j in range(K):
-            scores[j] += c * slopes[j]
-        totals[i] += S + m * p
-        so_far = count(
-            tally, so_far, t, m, i, world.gaps[i], world.return_gaps[i], world.is_best[i]
-        )
-        t += m
+    for j in range(trace.pulls.shape[1], scores.size):
+        scores[j] = -np.inf  # there is no such arm
+    tally = Tally(trace.steps, trace.out[n], trace.pulls[n], np.zeros(3), np.zeros(1, np.int64))
+    return tally, inverse, theta, scores
 
 
-def _events(  # type: ignore[no-untyped-def]
-    penalty, learn, aim_T, schedule, drawn, basis, worlds, key, trials, steps, out, trace, stop
-):
-    """Play trials one after another; every array but the schedule has one row per trial."""
-    means, gaps, return_gaps, is_best, noise, scale = worlds
-    pulls, totals, inverse, theta = trace
+@kernel
+def events(penalty, learn, aim_T, schedule, drawn, basis, world, key, trials, trace, stop):  # type: ignore[no-untyped-def]
+    """Play trials one after another; every array but the schedule has one row per trial.
+
+    The schedule is min(1, scale / t^exponent), or, if its exponent is negative, `drawn` holds the
+    exploring steps, drawn beforehand. A raised `stop` flag ends it early.
+    """
+    scale, exponent = schedule
+    d, K = aim_T.shape[1], aim_T.shape[2]
+    horizon = trace.steps[-1]
+    slopes, highs, lows = np.empty(K), np.empty(K), np.empty(K)
+    v, u = np.empty(d), np.empty(d)
+    ends, sums = np.empty(DEPTH, np.int64), np.empty(DEPTH)
     for n in range(trials.size):
-        play(
-            penalty,
-            learn[n],
-            aim_T[n],
-            schedule,
-            drawn[n],
-            basis[n],
-            FiniteWorld(means[n], gaps[n], return_gaps[n], is_best[n], noise, scale[n]),
-            begin(key, trials[n], NOISE),
-            begin(key, trials[n], COINS),
-            Tally(steps, out[n], pulls[n]),
-            (totals[n], inverse[n], theta[n]),
-            stop,
-        )
-
-
-events = bind(_events, "events")
+        noise, coins = begin(key, trials[n], NOISE), begin(key, trials[n], COINS)
+        tally, inverse, theta, scores = begin_trial(n, penalty, aim_T, trace)
+        sd, used, t, tau = world.scale[n], 0, 1, 0
+        while t <= horizon and not stop[0]:
+            if tau < t:
+                if exponent >= 0.0:
+                    tau = next_exploration(t, horizon, scale, exponent, coins)
+                elif used < drawn.shape[1]:
+                    tau = drawn[n, used]
+                    used += 1
+                else:
+                    tau = horizon + 1
+            if t == tau:
+                i = basis[n, int(uniform(coins) * basis.shape[1])]
+                most = 1
+            else:
+                i = first_largest(scores)
+                most = tau - t
+            q, p = direction(inverse, theta, learn[n, i], v)
+            product(aim_T[n], v, slopes)
+            drift = world.means[n, i] - p
+            if most == 1:
+                m, S = 1, drift + sd * normal(noise)
+            else:
+                interval = lead(scores, slopes, i, highs, lows)
+                if sd == 0.0:
+                    m, S = still(most, drift, q, interval)
+                else:
+                    m, S = stretch(most, drift, sd, q, interval, ends, sums, noise, stop)
+            c = S / (1.0 + m * q)
+            move(inverse, theta, c, m / (1.0 + m * q), v, u)
+            for j in range(K):
+                scores[j] += c * slopes[j]
+            trace.totals[n, i] += S + m * p
+            costs = world.costs
+            count(tally, t, m, i, costs[n, 0, i], costs[n, 1, i], costs[n, 2, i])
+            t += m

@@ -2,35 +2,55 @@
 
 from __future__ import annotations
 
-from projbandits.simulation.kernels.common import argmax, copy, inlined
-from projbandits.simulation.kernels.loops import loops
-from projbandits.simulation.kernels.offers import spanning
-from projbandits.simulation.kernels.support import support
+from projbandits.simulation.kernels.compiler import inlined, kernel
+from projbandits.simulation.kernels.convex import borrowed_set, play_point
+from projbandits.simulation.kernels.linear import NARROW, SCORES, first_largest, prepared, stopped
+from projbandits.simulation.kernels.offers import borrowed_offers, farthest_row, offer, take
+from projbandits.simulation.kernels.step import step
+from projbandits.simulation.kernels.support import copy, support
 
 
 @inlined
-def greedy(t, view, rng):  # type: ignore[no-untyped-def]
-    """Choose as `EpsilonGreedy.select` does; the parameters are epsilon_1, epsilon_2, ..."""
-    if rng.random() < view.parameters[t - 1]:
-        return view.basis[int(rng.random() * view.basis.size)]
-    return argmax(view.scores, view.lanes)
+def explored(t, state, k, rng):  # type: ignore[no-untyped-def]
+    """Return the row of D_k to explore, or -1; the parameters are epsilon_1, epsilon_2, ..."""
+    return int(rng.random() * k) if rng.random() < state.parameters[t - 1] else -1
 
 
-@inlined
-def greedy_on_offer(t, view, rng):  # type: ignore[no-untyped-def]
-    """Choose as `greedy` does, where D_k changes with each step: it is found when it is needed."""
-    if rng.random() < view.parameters[t - 1]:
-        return spanning(int(rng.random() * view.basis.size), view)
-    return argmax(view.scores, view.lanes)
+@kernel
+def steps(state, world, tally, noise_rng, rng, first, last, stop):  # type: ignore[no-untyped-def]
+    """Choose as `EpsilonGreedy.select` does."""
+    state, world, tally = prepared(state, world, tally)
+    for t in range(first, last + 1):
+        if stopped(t, stop):
+            break
+        m = explored(t, state, state.basis.size, rng)
+        i = state.basis[m] if m >= 0 else first_largest(state.arms[SCORES])
+        step(t, i, NARROW, state, world, tally, noise_rng)
 
 
-@inlined
-def greedy_point(t, view, rng, x):  # type: ignore[no-untyped-def]
+@kernel
+def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
+    """Choose as `EpsilonGreedy.select` does, where D_k changes: it is found when it is needed."""
+    state, shown, items, tally = borrowed_offers(state, shown, items, tally)
+    for t in range(1, horizon + 1):
+        if stopped(t, stop):
+            break
+        offer(NARROW, state, shown, items, offer_rng)
+        m = explored(t, state, state.basis.size, rng)
+        i = farthest_row(m, state, shown) if m >= 0 else first_largest(state.arms[SCORES])
+        take(t, i, state, shown, items, tally, offer_rng, noise_rng)
+
+
+@kernel
+def convex_steps(state, world, tally, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
     """Choose as `EpsilonGreedy.select` does, on a convex set."""
-    if rng.random() < view.parameters[t - 1]:
-        copy(view.basis[int(rng.random() * view.basis.shape[0])], x)
-    else:
-        support(view.region, view.aim, x)
-
-
-LOOPS = {"greedy": loops("greedy", greedy, greedy_point, greedy_on_offer)}
+    state, world, tally = borrowed_set(state, world, tally)
+    for t in range(1, horizon + 1):
+        if stopped(t, stop):
+            break
+        m = explored(t, state.linear, state.points.shape[0], rng)
+        if m >= 0:
+            copy(state.points[m], state.x)
+        else:
+            support(state.region, state.aim, state.x)
+        play_point(t, state, world, tally, noise_rng)

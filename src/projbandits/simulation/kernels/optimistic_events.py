@@ -9,7 +9,6 @@ import math
 
 import numpy as np
 
-from projbandits.simulation.arrays import FiniteWorld
 from projbandits.simulation.kernels.bridges import (
     ABOVE,
     CLEAR,
@@ -20,17 +19,15 @@ from projbandits.simulation.kernels.bridges import (
     touched,
     touching_midpoint,
 )
-from projbandits.simulation.kernels.common import (
-    LANES,
-    argmax,
-    bind,
+from projbandits.simulation.kernels.compiler import inlined, kernel, part
+from projbandits.simulation.kernels.event_loop import COINS, DEPTH, NOISE, begin_trial
+from projbandits.simulation.kernels.linear import (
+    count,
     direction,
-    inlined,
-    inner,
+    first_largest,
     move,
-    products,
+    product,
 )
-from projbandits.simulation.kernels.event_loop import COINS, DEPTH, NOISE
 from projbandits.simulation.kernels.philox import begin, normal
 from projbandits.simulation.kernels.rivals import (
     Rivals,
@@ -40,7 +37,6 @@ from projbandits.simulation.kernels.rivals import (
     still_leads,
     survey,
 )
-from projbandits.simulation.kernels.tally import START, Tally, count
 
 CURVED = 3
 """From this step on the radius times the leader's width is concave, in units of S."""
@@ -60,7 +56,7 @@ def last_of_block(t, m, end, kink):  # type: ignore[no-untyped-def]
     return min(end, kink - t) if t + m < kink else end
 
 
-@inner
+@part
 def stretch(  # type: ignore[no-untyped-def]
     t, most, first, drift, sd, q, i, rivals, radius, stack, noise, coins, stop
 ):
@@ -130,112 +126,70 @@ def stretch(  # type: ignore[no-untyped-def]
     return m, S
 
 
-@inner
-def play(  # type: ignore[no-untyped-def]
-    penalty, learn, learn_T, aim_T, same, radius, world, noise, coins, tally, trace, stop
+@kernel
+def optimistic_events(  # type: ignore[no-untyped-def]
+    penalty, learn, learn_T, aim_T, same, radius, world, key, trials, trace, stop
 ):
-    """Play one trial and fill `tally` and `trace`; a raised `stop` flag ends it early.
+    """Play trials one after another; every array has one row per trial.
 
-    `same` tells whether what is learnt on is also what is aimed at.
+    `same` tells whether what is learnt on is also what is aimed at. A raised `stop` flag ends it
+    early.
     """
-    totals, inverse, theta = trace
-    sd = world.scale
-    d, K = aim_T.shape
-    horizon = tally.steps[-1]
-    scores, squares, slopes, turns = np.zeros(K), np.zeros(K), np.empty(K), np.empty(K)
-    for j in range(learn.shape[0], K):
-        scores[j] = -np.inf  # there is no such arm
-    indices = np.empty(K)
-    rivals = Rivals(
-        scores,
-        squares,
-        slopes,
-        turns,
-        np.empty(K),
-        np.empty(K),
-        np.empty(K),
-        np.empty(K, np.int64),
-    )
-    v, u, lanes = np.empty(d), np.empty(d), np.empty(LANES)
+    d, K = aim_T.shape[1], aim_T.shape[2]
+    horizon = trace.steps[-1]
+    slopes, turns, indices, squares = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
+    ahead, relative, room, order = np.empty(K), np.empty(K), np.empty(K), np.empty(K, np.int64)
+    v, u = np.empty(d), np.empty(d)
     stack = (
         np.empty(DEPTH, np.int64),
         np.empty(DEPTH),
         np.empty(DEPTH, np.int64),
         np.empty(DEPTH, np.bool_),
     )
-    theta[:] = 0.0
-    inverse[:] = 0.0  # a scalar: assigning an array would be slow to compile
-    for a in range(d):
-        inverse[a, a] = 1.0 / penalty
-        for j in range(K):
-            squares[j] += learn_T[a, j] * learn_T[a, j] / penalty
-    totals[:] = 0.0
-    so_far = START
-    t, i, run, usual = 1, 0, 0.0, LONG
-    while t <= horizon and not stop[0]:
-        r = radius_at(t, radius)
-        for j in range(K):
-            indices[j] = scores[j] + r * math.sqrt(squares[j])
-        before, i = i, argmax(indices, lanes)
-        if i != before:
-            usual += 0.25 * (min(run, LONG) - usual)
-            run = 0.0
-        q, p = direction(inverse, theta, learn[i], v)
-        products(aim_T, v, slopes)
-        if same:
-            for j in range(K):
-                turns[j] = slopes[j] * slopes[j]
-        else:
-            products(learn_T, v, turns)
-            for j in range(K):
-                turns[j] *= turns[j]
-        drift = world.means[i] - p
-        if run < SHORT and usual < SHORT:
-            m, S = 1, drift + sd * normal(noise)
-        else:
-            first = float(t)
-            if sd > 0.0:
-                first = max(1.0, min(first, face(rivals, i, indices) / (sd * sd)))
-            else:
-                face(rivals, i, indices)
-            most = horizon + 1 - t
-            m, S = stretch(
-                t, most, first, drift, sd, q, i, rivals, radius, stack, noise, coins, stop
-            )
-        c, w = S / (1.0 + m * q), m / (1.0 + m * q)
-        move(inverse, theta, c, w, v, u)
-        for j in range(K):
-            scores[j] += c * slopes[j]
-            squares[j] = max(squares[j] - turns[j] * w, 0.0)
-        totals[i] += S + m * p
-        so_far = count(
-            tally, so_far, t, m, i, world.gaps[i], world.return_gaps[i], world.is_best[i]
-        )
-        t += m
-        run += m
-
-
-def _optimistic_events(  # type: ignore[no-untyped-def]
-    penalty, learn, learn_T, aim_T, same, radius, worlds, key, trials, steps, out, trace, stop
-):
-    """Play trials one after another; every array has one row per trial."""
-    means, gaps, return_gaps, is_best, noise, scale = worlds
-    pulls, totals, inverse, theta = trace
     for n in range(trials.size):
-        play(
-            penalty,
-            learn[n],
-            learn_T[n],
-            aim_T[n],
-            same,
-            radius,
-            FiniteWorld(means[n], gaps[n], return_gaps[n], is_best[n], noise, scale[n]),
-            begin(key, trials[n], NOISE),
-            begin(key, trials[n], COINS),
-            Tally(steps, out[n], pulls[n]),
-            (totals[n], inverse[n], theta[n]),
-            stop,
-        )
-
-
-optimistic_events = bind(_optimistic_events, "optimistic_events")
+        noise, coins = begin(key, trials[n], NOISE), begin(key, trials[n], COINS)
+        tally, inverse, theta, scores = begin_trial(n, penalty, aim_T, trace)
+        rivals = Rivals(scores, squares, slopes, turns, ahead, relative, room, order)
+        squares[:] = 0.0
+        for a in range(d):
+            for j in range(K):
+                squares[j] += learn_T[n, a, j] * learn_T[n, a, j] / penalty
+        sd, t, i, run, usual = world.scale[n], 1, 0, 0.0, LONG
+        while t <= horizon and not stop[0]:
+            r = radius_at(t, radius)
+            for j in range(K):
+                indices[j] = scores[j] + r * math.sqrt(squares[j])
+            before, i = i, first_largest(indices)
+            if i != before:
+                usual += 0.25 * (min(run, LONG) - usual)
+                run = 0.0
+            q, p = direction(inverse, theta, learn[n, i], v)
+            product(aim_T[n], v, slopes)
+            if same:
+                for j in range(K):
+                    turns[j] = slopes[j] * slopes[j]
+            else:
+                product(learn_T[n], v, turns)
+                for j in range(K):
+                    turns[j] *= turns[j]
+            drift = world.means[n, i] - p
+            if run < SHORT and usual < SHORT:
+                m, S = 1, drift + sd * normal(noise)
+            else:
+                first, nearest = float(t), face(rivals, i, indices)
+                if sd > 0.0:
+                    first = max(1.0, min(first, nearest / (sd * sd)))
+                most = horizon + 1 - t
+                m, S = stretch(
+                    t, most, first, drift, sd, q, i, rivals, radius, stack, noise, coins, stop
+                )
+            c, w = S / (1.0 + m * q), m / (1.0 + m * q)
+            move(inverse, theta, c, w, v, u)
+            for j in range(K):
+                scores[j] += c * slopes[j]
+                squares[j] = max(squares[j] - turns[j] * w, 0.0)
+            trace.totals[n, i] += S + m * p
+            costs = world.costs
+            count(tally, t, m, i, costs[n, 0, i], costs[n, 1, i], costs[n, 2, i])
+            t += m
+            run += m

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._validation import Array
-from projbandits.simulation.kernels.common import inner
+from projbandits.simulation.kernels.compiler import inlined, part
 
 PHILOX_BLOCK = 4
 FIRST, SECOND = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
@@ -32,7 +32,7 @@ class Stream(NamedTuple):
     values: Array
 
 
-@inner
+@inlined
 def begin(key, trial, purpose):  # type: ignore[no-untyped-def]
     """Return the stream of one trial for one purpose, at its beginning."""
     words = np.zeros(7, np.uint64)
@@ -42,7 +42,7 @@ def begin(key, trial, purpose):  # type: ignore[no-untyped-def]
     return Stream(words, np.empty(PHILOX_BLOCK))
 
 
-@inner
+@inlined
 def high(a, b):  # type: ignore[no-untyped-def]
     """Return the upper 64 bits of a product."""
     a0, a1, b0, b1 = a & LOW, a >> HALF, b & LOW, b >> HALF
@@ -51,7 +51,7 @@ def high(a, b):  # type: ignore[no-untyped-def]
     return a1 * b1 + (middle >> HALF) + (other >> HALF)
 
 
-@inner
+@part
 def refill(stream):  # type: ignore[no-untyped-def]
     """Fill the values with the next block of uniforms in [0, 1)."""
     words, values = stream
@@ -73,7 +73,7 @@ def refill(stream):  # type: ignore[no-untyped-def]
     words[6] = 0
 
 
-@inner
+@part
 def uniform(stream):  # type: ignore[no-untyped-def]
     """Return the next number of a stream of uniforms in [0, 1)."""
     if stream.words[6] == PHILOX_BLOCK:
@@ -82,7 +82,7 @@ def uniform(stream):  # type: ignore[no-untyped-def]
     return stream.values[stream.words[6] - np.uint64(1)]
 
 
-@inner
+@part
 def normal(stream):  # type: ignore[no-untyped-def]
     """Return the next number of a stream of standard normals."""
     if stream.words[6] == PHILOX_BLOCK:

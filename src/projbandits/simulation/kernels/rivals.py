@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from projbandits._validation import Array
 from projbandits.simulation.kernels.bridges import NEGLIGIBLE
-from projbandits.simulation.kernels.common import inlined
+from projbandits.simulation.kernels.compiler import inlined
 
 SMALLEST = 1e-300
 

@@ -14,90 +14,77 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._validation import Array
-from projbandits.simulation.kernels.common import copy, inlined
-from projbandits.simulation.kernels.support import dimension, entropy_root, support
+from projbandits.simulation.kernels.compiler import inlined, lent
+from projbandits.simulation.kernels.support import copy, dimension, entropy_root, support
 
 LASTS = 8
 """For how many searches Newton's response to a gradient is used before it is computed anew."""
 
 
+DIRECTIONS, POINTS, GRADIENTS, NEXTS, GOALS = range(5)
+"""The layers of `Search.vectors`: a direction, its support point, and the gradient there; the
+direction to try next, and where Newton expects the maximum."""
+HEIGHTS, AHEAD, ROOTS, CURVATURES = range(4)
+"""The rows of `Search.numbers`: the score of the point; the gain that Newton expects, negative if it
+does not apply; on the entropy ball, s with x = exp(c s - 1), 0 if there is none; a lower bound on
+the curvature that Newton's step last saw, at most 1."""
+AGES, GOING, KEPT, OLD = range(4)
+"""The rows of `Search.marks`: for how many searches a response has been used, negative if there is
+none; whether to go on in this search, whether the next search begins with this point, and whether
+this one did."""
+START, UNDER_WAY, ALERTED = range(3)
+"""The entries of `Search.probing`: which start is being probed, whether it is under way, and for
+how many searches to probe more eagerly."""
+RADIUS, DUE = range(2)
+"""The entries of `Search.carried`: the radius of the last search, and how many steps of the probed
+starts are due."""
+NEWTON = 5
+"""The row of `Search.room` below which there is room for Newton's matrix."""
+
+
 class Search(NamedTuple):
-    """The starts, one per row, and room to work in.
+    """The starts, one per row, and room to work in; entries are named above.
 
     Parameters
     ----------
-    directions, points, gradients : ndarray of shape (m, d)
-        A direction, its support point, and the gradient there.
-    nexts, goals : ndarray of shape (m, d)
-        The direction to try next, and where Newton expects the maximum.
-    heights, ahead : ndarray of shape (m,)
-        The score of the point, and the gain that Newton expects; negative if it does not apply.
-    roots : ndarray of shape (m,)
-        On the entropy ball, s with x = exp(c s - 1); 0 if there is none.
-    curvatures : ndarray of shape (m,)
-        A lower bound on the curvature that Newton's step last saw, at most 1.
+    vectors : ndarray of shape (5, m, d)
+    numbers : ndarray of shape (4, m)
+    marks : ndarray of int of shape (4, m)
     responses : ndarray of shape (m, d, d)
         How far Newton goes per unit of g - c, as it was when last computed.
-    ages : ndarray of shape (m,)
-        For how many searches a response has been used; negative if there is none.
-    going, kept, old : ndarray of shape (m,)
-        Whether to go on in this search, whether the next search begins with this point, and whether
-        this one did.
-    probing : ndarray of shape (3,)
-        Which start is being probed, whether it is under way, and for how many searches to probe
-        more eagerly.
-    radius : ndarray of shape (1,)
-        The radius of the last search.
-    due : ndarray of shape (1,)
-        How many steps of the probed starts are due.
-    matrix, rows : ndarray of shape (d, d) and (5, d)
-        Room for Newton's step.
+    probing, carried : ndarray of shape (3,) and (2,)
+    room : ndarray of shape (5 + d, d)
     """
 
-    directions: Array
-    points: Array
-    gradients: Array
-    nexts: Array
-    goals: Array
-    heights: Array
-    ahead: Array
-    roots: Array
-    curvatures: Array
+    vectors: Array
+    numbers: Array
+    marks: NDArray[np.int64]
     responses: Array
-    ages: NDArray[np.int64]
-    going: NDArray[np.bool_]
-    kept: NDArray[np.bool_]
-    old: NDArray[np.bool_]
     probing: NDArray[np.int64]
-    radius: Array
-    due: Array
-    matrix: Array
-    rows: Array
+    carried: Array
+    room: Array
 
 
 def search_room(count: int, d: int) -> Search:
     """Return room for `count` starts."""
-    return Search(
-        np.zeros((count, d)),
-        np.zeros((count, d)),
-        np.zeros((count, d)),
-        np.zeros((count, d)),
-        np.zeros((count, d)),
-        np.zeros(count),
-        np.zeros(count),
-        np.zeros(count),
-        np.zeros(count),
-        np.zeros((count, d, d)),
-        np.full(count, -1),
-        np.zeros(count, np.bool_),
-        np.zeros(count, np.bool_),
-        np.zeros(count, np.bool_),
-        np.zeros(3, np.int64),
-        np.zeros(1),
-        np.zeros(1),
-        np.empty((d, d)),
-        np.empty((5, d)),
+    marks = np.zeros((4, count), np.int64)
+    marks[AGES] = -1
+    vectors, responses = np.zeros((5, count, d)), np.zeros((count, d, d))
+    rest = np.zeros(3, np.int64), np.zeros(2), np.zeros((NEWTON + d, d))
+    return Search(vectors, np.zeros((4, count)), marks, responses, *rest)
+
+
+@inlined
+def borrowed_search(s):  # type: ignore[no-untyped-def]
+    """Return the search as `lent` does its arrays."""
+    vectors, numbers, marks, responses = (
+        lent(s.vectors),
+        lent(s.numbers),
+        lent(s.marks),
+        lent(s.responses),
     )
+    probing, carried, room = lent(s.probing), lent(s.carried), lent(s.room)
+    return Search(vectors, numbers, marks, responses, probing, carried, room)
 
 
 @inlined
@@ -243,61 +230,62 @@ def left(d, s, c, x, g):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def go(view, radius, k, moves, enough):  # type: ignore[no-untyped-def]
+def go(state, radius, k, moves, enough):  # type: ignore[no-untyped-def]
     """Take the next step of start k, or only look around from where it is; return the gain.
 
     If what is left to gain is surely below `enough`, Newton's step is not computed.
     """
-    search, region, d = view.search, view.region, dimension(view.region)
-    c, x, g = search.directions[k], search.points[k], search.gradients[k]
-    fresh = search.rows[0]
-    before = search.heights[k]
+    search, region, d = state.search, state.region, dimension(state.region)
+    numbers, vectors, marks = search.numbers, search.vectors, search.marks
+    c, x, g = vectors[DIRECTIONS, k], vectors[POINTS, k], vectors[GRADIENTS, k]
+    fresh, inverse = search.room[0], state.linear.inverse
+    before = numbers[HEIGHTS, k]
     if moves:
-        copy(search.nexts[k], c, d)
+        copy(vectors[NEXTS, k], c, d)
     while True:
         if moves:
             support(region, c, x, k)
-        height, width = score(d, view.inverse, view.aim, radius, x, fresh)
-        if not (moves and height < before and search.ahead[k] >= 0.0):
+        height, width = score(d, inverse, state.aim, radius, x, fresh)
+        if not (moves and height < before and numbers[AHEAD, k] >= 0.0):
             break
         copy(g, c, d)
-        search.ahead[k] = -1.0
-        search.curvatures[k] = 0.0
+        numbers[AHEAD, k] = -1.0
+        numbers[CURVATURES, k] = 0.0
     copy(fresh, g, d)
-    search.heights[k] = height
+    numbers[HEIGHTS, k] = height
     if moves:
-        search.roots[k] = entropy_root(region, c, k)
-    s = search.roots[k]
+        numbers[ROOTS, k] = entropy_root(region, c, k)
+    s = numbers[ROOTS, k]
     if not (s > 0.0 and width > 0.0 and radius > 0.0):
-        copy(g, search.nexts[k], d)
-        search.ahead[k], search.curvatures[k] = -1.0, 0.0
+        copy(g, vectors[NEXTS, k], d)
+        numbers[AHEAD, k], numbers[CURVATURES, k] = -1.0, 0.0
         return height - before
-    if moves and left(d, s, c, x, g) < enough * search.curvatures[k]:
-        copy(x, search.goals[k], d)
-        search.ahead[k] = 0.0
+    if moves and left(d, s, c, x, g) < enough * numbers[CURVATURES, k]:
+        copy(x, vectors[GOALS, k], d)
+        numbers[AHEAD, k] = 0.0
         return height - before
-    if not moves and 0 <= search.ages[k] < LASTS:
-        search.ages[k] += 1
-        y, goal = search.rows[4], search.goals[k]
-        search.ahead[k] = chord(d, c, g, search.responses[k], y)
+    if not moves and 0 <= marks[AGES, k] < LASTS:
+        marks[AGES, k] += 1
+        y, goal = search.room[4], vectors[GOALS, k]
+        numbers[AHEAD, k] = chord(d, c, g, search.responses[k], y)
         first, second = radius / width, 1.0 / (radius * width)
-        onward(d, view.inverse, view.aim, first, second, x, g, y, goal, search.nexts[k])
+        onward(d, inverse, state.aim, first, second, x, g, y, goal, vectors[NEXTS, k])
         return height - before
-    search.ages[k] = -1 if moves else 0
-    search.ahead[k], search.curvatures[k] = newton(
+    marks[AGES, k] = -1 if moves else 0
+    numbers[AHEAD, k], numbers[CURVATURES, k] = newton(
         d,
-        view.inverse,
-        view.aim,
+        inverse,
+        state.aim,
         radius,
         width,
         s,
         c,
         x,
         g,
-        search.goals[k],
-        search.nexts[k],
-        search.matrix,
-        search.rows,
+        vectors[GOALS, k],
+        vectors[NEXTS, k],
+        search.room[NEWTON:],
+        search.room,
         search.responses[0 if moves else k, : 0 if moves else d],
     )
     return height - before

@@ -11,9 +11,15 @@ from scipy.special import lambertw
 
 from projbandits._validation import Array
 from projbandits.arms import Ball, Box, ConvexSet, Ellipsoid, EntropyBall, Polytope
-from projbandits.simulation.kernels.common import copy, inlined
+from projbandits.simulation.kernels.compiler import inlined, lent
 
 ENTROPY, BALL, ELLIPSOID, BOX, VERTICES = 0, 1, 2, 3, 4
+
+
+CENTER, LENGTHS, TIES, ALONG, UNIT = range(5)
+"""The rows of `Region.rows`: the centre, or the box's lower bounds; the ellipsoid's half-axes, the
+box's upper bounds, or half of a polytope's bounding box; the point for direction 0; and room. Of a
+polytope, `UNIT` says how it breaks ties."""
 
 
 class Region(NamedTuple):
@@ -23,100 +29,89 @@ class Region(NamedTuple):
     ----------
     kind : int
         ENTROPY, BALL, ELLIPSOID, BOX or VERTICES (of a polytope).
-    size : float
-        The entropy ball's bound or the ball's radius.
-    center : ndarray of shape (d,)
-        The centre, or the box's lower bounds.
-    lengths : ndarray of shape (d,)
-        The ellipsoid's half-axes, the box's upper bounds, or half of a polytope's bounding box.
-    axes : ndarray of shape (d, d)
-        The directions of the ellipsoid's axes, one per column. VERTICES: scaled, one per column.
-    most : float
-        The largest possible root on the entropy ball.
-    tie : ndarray of shape (d,)
-        The point for direction 0.
-    roots : ndarray of shape (m,)
-        The root of the last support point in each slot, where the next search starts.
-        VERTICES: room for their scores.
-    room : ndarray of shape (2, d)
-        Room to work in; of a polytope, the second row says how it breaks ties.
+    size, most : float
+        The entropy ball's bound or the ball's radius, and the largest root on the entropy ball.
+    rows : ndarray of shape (5, d)
+        Named above.
+    axes : ndarray of shape (d, m)
+        The ellipsoid's axes, or a polytope's vertices, scaled, one per column.
+    roots : ndarray
+        The root of the last support point in each slot, where the next search starts; of a
+        polytope, room for the scores of its vertices.
     fixed : tuple
         As long as d for an entropy ball whose kernel is compiled for its d alone; empty otherwise.
-
-    Notes
-    -----
-    Each further array would take longer to compile, for all sets.
     """
 
     kind: int
     size: float
-    center: Array
-    lengths: Array
-    axes: Array
     most: float
-    tie: Array
+    rows: Array
+    axes: Array
     roots: Array
-    room: Array
     fixed: tuple[int, ...] = ()
 
 
-def _plain(arms: ConvexSet, kind: int, **parts: Any) -> Region:
-    d = arms.d
-    none = np.zeros(d)
-    empty: dict[str, Any] = {
-        "size": 0.0,
-        "center": none,
-        "lengths": none,
-        "axes": np.zeros((d, d)),
-        "most": 0.0,
-        "tie": np.array(arms.tie),
-        "roots": np.zeros(len(arms.spanning_points) + 2),
-        "room": np.empty((2, d)),
-    }
-    return Region(kind, **{**empty, **parts})
+def _plain(
+    arms: ConvexSet,
+    kind: int,
+    size: float = 0.0,
+    rows: Any = (),
+    axes: Any = None,
+    most: float = 0.0,
+    roots: Array | None = None,
+) -> Region:
+    room = np.zeros((5, arms.d))
+    room[TIES] = arms.tie
+    for row, values in zip((CENTER, LENGTHS, UNIT), rows, strict=False):
+        room[row] = values
+    axes = np.zeros((arms.d, arms.d)) if axes is None else np.array(axes, order="C")
+    roots = np.full(len(arms.spanning_points) + 2, most) if roots is None else roots
+    return Region(kind, size, most, room, axes, roots)
 
 
 def _entropy_region(arms: EntropyBall) -> Region:
     most = 1.0 + lambertw(arms.bound + (arms.d - 1) / math.e).real
-    roots = np.full(len(arms.spanning_points) + 2, most)
-    return _plain(arms, ENTROPY, size=arms.bound, most=most, roots=roots)
+    return _plain(arms, ENTROPY, float(arms.bound), most=float(most))
 
 
 def _polytope_region(arms: Polytope) -> Region:
     inside, corners = arms.scaled, arms.vertices
     assert corners is not None  # see `compiled.why_not_here`
     places = (corners - inside.middle) / inside.half
-    return _plain(
-        arms,
-        VERTICES,
-        center=inside.middle,
-        lengths=inside.half,
-        axes=places.T.copy(),
-        roots=np.empty(len(corners)),
-        room=np.vstack([np.zeros(arms.d), inside.turn]),
-    )
+    rows = inside.middle, inside.half, inside.turn
+    return _plain(arms, VERTICES, rows=rows, axes=places.T, roots=np.empty(len(corners)))
 
 
 REGIONS: dict[type, Callable[[Any], Region]] = {
     EntropyBall: _entropy_region,
-    Ball: lambda arms: _plain(arms, BALL, size=arms.radius, center=arms.center),
+    Ball: lambda arms: _plain(arms, BALL, float(arms.radius), (arms.center,)),
     Ellipsoid: lambda arms: _plain(
-        arms,
-        ELLIPSOID,
-        center=arms.center,
-        lengths=arms.lengths,
-        axes=np.array(arms.axes, order="C"),
+        arms, ELLIPSOID, rows=(arms.center, arms.lengths), axes=arms.axes
     ),
-    Box: lambda arms: _plain(arms, BOX, center=arms.lower, lengths=arms.upper),
+    Box: lambda arms: _plain(arms, BOX, rows=(arms.lower, arms.upper)),
     Polytope: _polytope_region,
 }
 """How each convex set becomes a region; a set that is not here has no compiled support points."""
 
 
 @inlined
+def borrowed_region(s):  # type: ignore[no-untyped-def]
+    """Return the region as `lent` does its arrays."""
+    rows, axes, roots = lent(s.rows), lent(s.axes), lent(s.roots)
+    return Region(s.kind, s.size, s.most, rows, axes, roots, s.fixed)
+
+
+@inlined
+def copy(source, target, n=0):  # type: ignore[no-untyped-def]
+    """Copy n entries, or all of them; assigning to a slice would make a temporary array."""
+    for a in range(n or source.size):
+        target[a] = source[a]
+
+
+@inlined
 def dimension(region):  # type: ignore[no-untyped-def]
     """Return d, a constant if it is fixed: short loops are then unrolled, and run twice as fast."""
-    return len(region.fixed) or region.tie.size
+    return len(region.fixed) or region.rows.shape[1]
 
 
 @inlined
@@ -124,20 +119,20 @@ def support(region, c, x, slot=0):  # type: ignore[no-untyped-def]
     """Fill x with the support point in direction c; calls in one slot have similar directions."""
     d = dimension(region)
     if _nowhere(d, c):
-        copy(region.tie, x, d)
+        copy(region.rows[TIES], x, d)
     elif len(region.fixed) > 0 or region.kind == ENTROPY:
         _entropy(region, c, x, slot)
     elif region.kind == BALL:
         _unit(c, x)
         for a in range(c.size):
-            x[a] = region.center[a] + region.size * x[a]
+            x[a] = region.rows[CENTER, a] + region.size * x[a]
     elif region.kind == ELLIPSOID:
         _ellipsoid(region, c, x)
     elif region.kind == VERTICES:
         _best_vertex(region, c, x)
     else:
         for a in range(c.size):
-            low, high = region.center[a], region.lengths[a]
+            low, high = region.rows[CENTER, a], region.rows[LENGTHS, a]
             x[a] = high if c[a] > 0 else (low if c[a] < 0 else (low + high) / 2)
 
 
@@ -169,24 +164,25 @@ def _unit(c, x):  # type: ignore[no-untyped-def]
 @inlined
 def _ellipsoid(region, c, x):  # type: ignore[no-untyped-def]
     d = c.size
-    along, unit = region.room[0], region.room[1]
+    along, unit = region.rows[ALONG], region.rows[UNIT]
     for b in range(d):
         total = 0.0
         for a in range(d):
             total += c[a] * region.axes[a, b]
-        along[b] = total * region.lengths[b]
+        along[b] = total * region.rows[LENGTHS, b]
     _unit(along, unit)
     for a in range(d):
-        x[a] = region.center[a]
+        x[a] = region.rows[CENTER, a]
         for b in range(d):
-            x[a] += region.axes[a, b] * (unit[b] * region.lengths[b])
+            x[a] += region.axes[a, b] * (unit[b] * region.rows[LENGTHS, b])
 
 
 @inlined
 def _best_vertex(region, c, x):  # type: ignore[no-untyped-def]
     """Fill x with the best vertex along a direction, turned as `arms.polytope` does it."""
-    middle, half, places_T, scores = region.center, region.lengths, region.axes, region.roots
-    along, turn, largest, size = region.room[0], region.room[1], 0.0, 0.0
+    middle, half = region.rows[CENTER], region.rows[LENGTHS]
+    places_T, scores = region.axes, region.roots
+    along, turn, largest, size = region.rows[ALONG], region.rows[UNIT], 0.0, 0.0
     for a in range(c.size):
         largest = max(largest, abs(c[a]))
     for a in range(c.size):
@@ -210,7 +206,7 @@ def _best_vertex(region, c, x):  # type: ignore[no-untyped-def]
 def _entropy(region, c, x, slot):  # type: ignore[no-untyped-def]
     """Fill x = exp(c s - 1) at the root s of sum exp(c s - 1) (c s - 1) = bound."""
     d = dimension(region)
-    bound, scaled = region.size, region.room[0]
+    bound, scaled = region.size, region.rows[ALONG]
     largest, nearest, zeros = -np.inf, -np.inf, 0
     for a in range(d):
         largest = max(largest, c[a])

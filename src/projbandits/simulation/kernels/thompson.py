@@ -4,60 +4,105 @@ from __future__ import annotations
 
 import math
 
-from projbandits.simulation.kernels.common import argmax, inlined, products
-from projbandits.simulation.kernels.loops import loops
-from projbandits.simulation.kernels.posterior import RATIO, root, sigma_of, spread
+import numpy as np
+
+from projbandits.simulation.kernels.belief import draw, root, sigma_of
+from projbandits.simulation.kernels.compiler import inlined, kernel
+from projbandits.simulation.kernels.convex import borrowed_set, play_point, projected
+from projbandits.simulation.kernels.linear import (
+    GAPS,
+    HALF,
+    MATRIX,
+    NARROW,
+    NOISE,
+    RATIO,
+    SCORES,
+    TURNED,
+    WEIGHTS,
+    WORK,
+    first_largest,
+    prepared,
+    product,
+    stopped,
+)
+from projbandits.simulation.kernels.offers import borrowed_offers, offer, take
+from projbandits.simulation.kernels.step import step
 from projbandits.simulation.kernels.support import support
-from projbandits.simulation.kernels.variances import factor
 
 
 @inlined
-def thompson(t, view, rng):  # type: ignore[no-untyped-def]
+def drawn_theta(t, state, rng):  # type: ignore[no-untyped-def]
+    """Draw theta, into `TURNED`."""
+    Q, z, sigma = state.room[MATRIX:], state.room[HALF], sigma_of(t, state)
+    for a in range(z.size):
+        z[a] = rng.standard_normal()
+    root(state.inverse, Q)
+    draw(state.theta, sigma, Q, z, state.room[TURNED])
+
+
+@inlined
+def thompson(t, state, rng):  # type: ignore[no-untyped-def]
     """Choose as `ProjectedTS.select` does."""
-    drawn_scores(t, view, rng, view.own)
-    return argmax(view.room.gaps, view.lanes)
-
-
-@inlined
-def drawn_scores(t, view, rng, own):  # type: ignore[no-untyped-def]
-    """Fill `gaps` with the score of each arm under a draw of the belief."""
-    room, sigma = view.room, sigma_of(t, view, own)
-    z, drawn = room.rows[0], room.rows[1]
-    for a in range(z.size):
-        z[a] = rng.standard_normal()
-    if own is None:
-        root(view.inverse, room.matrix)
-        spread(view.theta, sigma, room.matrix, z, drawn)
-        products(view.aim_columns, drawn, room.gaps)
+    sampled, K = state.arms[GAPS], state.learn.shape[0]
+    if state.scales.size > 0:
+        sample_effects(t, state, rng)
     else:
-        L = room.matrix
-        for a in range(z.size):
-            for b in range(z.size):
-                L[a, b] = view.inverse[a, b]
-        factor(L)
-        for a in range(z.size):
-            drawn[a] = 0.0
-            for b in range(a + 1):
-                drawn[a] += sigma * L[a, b] * z[b]
-        products(view.aim_columns, drawn, room.gaps)
-        products(view.learn_columns, drawn, room.scratch)
-        for j in range(room.gaps.size):
-            w = own.weights[j]
-            alone = sigma * math.sqrt(own.scales[RATIO] * w) * rng.standard_normal()
-            room.gaps[j] += view.scores[j] - (1.0 - w) * room.scratch[j] + alone
+        drawn_theta(t, state, rng)
+        product(state.aim_T, state.room[TURNED], sampled)
+    for j in range(K, sampled.size):
+        sampled[j] = -np.inf
+    return first_largest(sampled)
 
 
 @inlined
-def thompson_point(t, view, rng, x):  # type: ignore[no-untyped-def]
-    """Choose as `ProjectedTS.select` does, on a convex set."""
-    room = view.room
-    z, drawn = room.rows[0], room.rows[1]
+def sample_effects(t, state, rng):  # type: ignore[no-untyped-def]
+    """Fill `GAPS` with the score of each arm under a draw of theta and of the arms' effects."""
+    arms, scales, z, drawn = state.arms, state.scales, state.room[HALF], state.room[TURNED]
+    L, sigma, sampled = state.room[MATRIX:], scales[NOISE], arms[GAPS]
+    root(state.inverse[::-1, ::-1], L[::-1, ::-1])  # lower, as `EffectBelief.sampled` has it
     for a in range(z.size):
         z[a] = rng.standard_normal()
-    root(view.inverse, room.matrix)
-    spread(view.theta, sigma_of(t, view, view.own), room.matrix, z, drawn)
-    products(view.projection, drawn, z)
-    support(view.region, z, x)
+    for a in range(z.size):
+        drawn[a] = 0.0
+        for b in range(a + 1):
+            drawn[a] += sigma * L[a, b] * z[b]
+    product(state.aim_T, drawn, sampled)
+    product(state.learn_T, drawn, arms[WORK])
+    for j in range(state.learn.shape[0]):
+        w = arms[WEIGHTS, j]
+        alone = sigma * math.sqrt(scales[RATIO] * w) * rng.standard_normal()
+        sampled[j] += arms[SCORES, j] - (1.0 - w) * arms[WORK, j] + alone
 
 
-LOOPS = {"thompson": loops("thompson", thompson, thompson_point)}
+@kernel
+def steps(state, world, tally, noise_rng, rng, first, last, stop):  # type: ignore[no-untyped-def]
+    """Choose as `ProjectedTS.select` does."""
+    state, world, tally = prepared(state, world, tally)
+    for t in range(first, last + 1):
+        if stopped(t, stop):
+            break
+        step(t, thompson(t, state, rng), NARROW, state, world, tally, noise_rng)
+
+
+@kernel
+def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
+    """Choose as `ProjectedTS.select` does, where the arms change."""
+    state, shown, items, tally = borrowed_offers(state, shown, items, tally)
+    for t in range(1, horizon + 1):
+        if stopped(t, stop):
+            break
+        offer(NARROW, state, shown, items, offer_rng)
+        take(t, thompson(t, state, rng), state, shown, items, tally, offer_rng, noise_rng)
+
+
+@kernel
+def convex_steps(state, world, tally, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
+    """Choose as `ProjectedTS.select` does, on a convex set."""
+    state, world, tally = borrowed_set(state, world, tally)
+    for t in range(1, horizon + 1):
+        if stopped(t, stop):
+            break
+        drawn_theta(t, state.linear, rng)
+        projected(state, state.linear.room[TURNED], state.linear.room[HALF])
+        support(state.region, state.linear.room[HALF], state.x)
+        play_point(t, state, world, tally, noise_rng)
