@@ -190,12 +190,13 @@ def _segments(
     """
     from projbandits.simulation.kernels.belief import sigma_of
     from projbandits.simulation.kernels.effects import refit
+    from projbandits.simulation.kernels.elimination import plain
 
     t = 1
     while t <= horizon:
         parameters, last = state.parameters, horizon
         if rule.again is not None:
-            parameters, last = rule.again(t, state.theta, sigma_of(t, state))
+            parameters, last = rule.again(t, state.theta, sigma_of(t, state), plain)
         elif strategy.arm_effects is not None:
             last = next_refit(t)
         yield parameters, t, min(last, horizon)

@@ -38,8 +38,9 @@ class CompiledRule(NamedTuple):
     basis : str
         How D_k is chosen.
     again : callable, optional
-        For a rule that plans in phases, on finitely many arms: takes the next step, theta-hat and
-        sigma, and returns the parameters of the phase and its last step.
+        For a rule that plans in phases, on finitely many arms: takes the next step, theta-hat,
+        sigma and a function that compiles another, and returns the parameters of the phase and its
+        last step.
 
     Examples
     --------
@@ -55,7 +56,7 @@ class CompiledRule(NamedTuple):
     widths: bool = False
     inside: bool = False
     basis: str = "pivoted-qr"
-    again: Callable[[int, Array, float], tuple[Array, int]] | None = None
+    again: Callable[[int, Array, float, Callable[..., Any]], tuple[Array, int]] | None = None
 
 
 @lru_cache(maxsize=32)

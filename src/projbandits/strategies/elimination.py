@@ -6,8 +6,9 @@ docs/limits.md proves a bound on its regret.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,25 +102,26 @@ def designed(
     """Return the design that pulls, again and again, what narrows the widest difference the most.
 
     The narrowing is per cost. It ends when no row of `beyond` is wider than `target`, or when it
-    would be too long or too expensive.
+    would be too long or too expensive. The compiled engine compiles this very function.
     """
     inverse = np.eye(X.shape[1]) / penalty
-    squares: Array = np.einsum("ij,ij->i", X, X) / penalty
-    widths: Array = np.einsum("ij,ij->i", beyond, beyond) / penalty
-    pulls, cost = np.zeros(len(X), dtype=np.int64), 0.0
+    squares = (X * X).sum(axis=1) / penalty
+    widths = (beyond * beyond).sum(axis=1) / penalty
+    pulls, count, cost = np.zeros(len(X), dtype=np.int64), 0, 0.0
     while True:
         widest = first_largest(widths)
         width = math.sqrt(widths[widest])
-        if width <= target or pulls.sum() >= most_pulls or cost > most_cost:
+        if width <= target or count >= most_pulls or cost > most_cost:
             return Design(pulls, inverse, width, cost)
-        along = np.einsum("ij,j->i", X, inverse @ beyond[widest])
+        along = X @ (inverse @ beyond[widest])
         z = first_largest(along**2 / ((1 + squares) * costs))
         v = inverse @ X[z]
         weight = 1 / (1 + X[z] @ v)
         inverse -= weight * np.outer(v, v)
-        squares = np.maximum(squares - weight * np.einsum("ij,j->i", X, v) ** 2, 0.0)
-        widths = np.maximum(widths - weight * np.einsum("ij,j->i", beyond, v) ** 2, 0.0)
+        squares = np.maximum(squares - weight * (X @ v) ** 2, 0.0)
+        widths = np.maximum(widths - weight * (beyond @ v) ** 2, 0.0)
         pulls[z] += 1
+        count += 1
         cost += costs[z]
 
 
@@ -189,7 +191,14 @@ class ProjectedElimination(GaussianBeliefStrategy):
             return phase
         return self._following(phase, state.step, state.ridge.theta, self.belief(state).noise)
 
-    def _following(self, phase: Phase, step: int, theta: Array, sigma: float) -> Phase:
+    def _following(
+        self,
+        phase: Phase,
+        step: int,
+        theta: Array,
+        sigma: float,
+        design_of: Callable[..., Design] = designed,
+    ) -> Phase:
         """Return the phase that begins at a step, by the estimate before it."""
         X, F, design = phase.X, phase.F, phase.design
         left = self.horizon - (step - 1)
@@ -221,7 +230,9 @@ class ProjectedElimination(GaussianBeliefStrategy):
         following = phase.design
         ends = step
         if len(rows) > 1 and left > 0:
-            following = designed(X, beyond, costs, _penalty(X), target, left, limit)
+            following = design_of(
+                X, beyond, costs, _penalty(X), float(target), float(left), float(limit)
+            )
             if following.width <= target and following.cost <= limit:
                 ends += int(following.pulls.sum())
         return Phase(X, F, step, ends, following, gram, told, active, bounds, leader)
@@ -245,10 +256,12 @@ class ProjectedElimination(GaussianBeliefStrategy):
             return None
         phase = self.plan(arms, subspace)
 
-        def again(step: int, theta: Array, sigma: float) -> tuple[Array, int]:
+        def again(
+            step: int, theta: Array, sigma: float, compiled: Callable[..., Any]
+        ) -> tuple[Array, int]:
             nonlocal phase
             if step > 1:
-                phase = self._following(phase, step, theta, sigma)
+                phase = self._following(phase, step, theta, sigma, compiled(designed))
             if phase.begins < phase.ends:
                 return phase.turns, phase.ends - 1
             return np.where(np.arange(len(phase.X)) < phase.leader, 0.0, math.inf), horizon

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from projbandits.ridge import LEAST_FREE, cautious_variance
+from projbandits.simulation.kernels.belief import root
 from projbandits.simulation.kernels.compiler import call, inlined, kernel, part
 from projbandits.simulation.kernels.linear import (
     ACROSS,
@@ -108,7 +109,8 @@ def refit(state: State, strategy: Any) -> None:
     def likelihood(ratios: Any, noise: float | None = None) -> Any:
         found = np.empty((2, len(ratios)))
         arms = state.learn, state.arms[PULLS, :K], state.arms[SUMS, :K]
-        call(likelihoods, ratios, noise or 0.0, *arms, scales, found)
+        room = np.empty((2, *state.inverse.shape))
+        call(likelihoods, ratios, noise or 0.0, *arms, scales, *room, found)
         return found
 
     ratio, sigma = fitted_scales(likelihood, *strategy.known_scales)
@@ -141,19 +143,37 @@ def believe(state: State) -> None:
 
 
 @kernel
-def likelihoods(ratios, noise, learn, pulls, sums, scales, found):  # type: ignore[no-untyped-def]
-    """Fill in what `Effects.likelihood` returns; a noise of 0 means unknown."""
-    d, n = learn.shape[1], scales[COUNT]
+def likelihoods(ratios, noise, learn, pulls, sums, scales, V, Q, found):  # type: ignore[no-untyped-def]
+    """Fill in what `Effects.likelihood` returns; a noise of 0 means unknown. V and Q are room."""
+    K, d, n, penalty = pulls.size, learn.shape[1], scales[COUNT], scales[PENALTY]
+    told = np.empty(d)
     for k in range(ratios.size):
-        weights = 1.0 / (1.0 + pulls * ratios[k])
-        V = scales[PENALTY] * np.eye(d) + np.dot(learn.T * (pulls * weights), learn)
-        told = np.dot(weights * sums, learn)
-        L = np.linalg.inv(np.linalg.cholesky(V))
-        explained = np.dot(L, told)
-        rest = scales[RETURNS] - ratios[k] * (sums * sums * weights).sum()
-        rest = max(rest - (explained * explained).sum(), TINY * scales[RETURNS])
-        free = max(n - d + scales[PENALTY] * (L * L).sum(), LEAST_FREE)
-        grown = np.log(1.0 + pulls * ratios[k]).sum() - 2.0 * np.log(np.diag(L)).sum()
+        V[:], told[:], rest, grown = 0.0, 0.0, scales[RETURNS], 0.0
+        for j in range(K):
+            weight = 1.0 / (1.0 + pulls[j] * ratios[k])
+            rest -= ratios[k] * sums[j] * sums[j] * weight
+            grown -= math.log(weight)
+            for a in range(d):
+                told[a] += sums[j] * weight * learn[j, a]
+                for b in range(d):
+                    V[a, b] += pulls[j] * weight * learn[j, a] * learn[j, b]
+        for a in range(d):
+            V[a, a] += penalty
+        grown -= root(V, Q)
+        trace = 0.0
+        for b in range(d - 1, -1, -1):  # Q^-1, row by row, in the lower half
+            told[b] /= Q[b, b]
+            rest -= told[b] * told[b]
+            for a in range(b):
+                told[a] -= Q[a, b] * told[b]
+            for c in range(b, d):
+                entry = 1.0 if b == c else 0.0
+                for a in range(b + 1, c + 1):
+                    entry -= Q[b, a] * V[c, a]
+                V[c, b] = entry / Q[b, b]
+                trace += V[c, b] * V[c, b]
+        rest = max(rest, TINY * scales[RETURNS])
+        free = max(n - d + penalty * trace, LEAST_FREE)
         used = noise * noise if noise > 0.0 else rest / n
         found[0, k] = _cautious_variance(rest, free)
         found[1, k] = -0.5 * (n * math.log(used) + rest / used + grown)

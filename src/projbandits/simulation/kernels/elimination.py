@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from projbandits.simulation.kernels.compiler import kernel
+from functools import lru_cache
+
+from projbandits.simulation.kernels.compiler import kernel, part
 from projbandits.simulation.kernels.linear import NARROW, prepared, stopped
 from projbandits.simulation.kernels.step import step
+from projbandits.strategies.information import first_largest
+
+part(first_largest)  # now what is compiled may call it
+plain = lru_cache(maxsize=None)(kernel)
+"""Compile a plain function of a strategy, once."""
 
 
 @kernel

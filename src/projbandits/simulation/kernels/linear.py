@@ -135,12 +135,19 @@ def begin_tally(steps: NDArray[np.int64], K: int) -> Tally:
     return Tally(steps, out, np.zeros(K, np.int64), np.zeros(3), np.zeros(1, np.int64))
 
 
+def aligned(*shape: int) -> Array:
+    """Return zeros that begin where a vector does, so that no row of vectors straddles two."""
+    room = np.zeros(math.prod(shape) + VECTOR)
+    begin = -(room.ctypes.data // 8) % VECTOR
+    return room[begin : begin + math.prod(shape)].reshape(shape)
+
+
 def widened(columns: Array) -> Array:
     """Return matrices with an arm per column, with columns of zeros up to a multiple of `VECTOR`.
 
     An arm of zeros whose score is -inf never leads, and nothing is learnt from it.
     """
-    out = np.zeros((*columns.shape[:-1], -(-columns.shape[-1] // VECTOR) * VECTOR))
+    out = aligned(*columns.shape[:-1], -(-columns.shape[-1] // VECTOR) * VECTOR)
     out[..., : columns.shape[-1]] = columns
     return out
 
@@ -159,10 +166,10 @@ def begin_state(
     learn_T, aim_T = widened(learn.T), widened(aim.T)
     d, width = aim_T.shape
     B = np.empty((d, 0)) if B is None else np.ascontiguousarray(B)
-    inside = np.zeros((4, B.shape[1], width))
+    inside = aligned(4, B.shape[1], width)
     inside[PLACES] = B.T @ learn_T
     inside[AMONG] = inside[ACROSS] = inside[PLACES] / penalty
-    arms = np.zeros((SUMS + 1, width))
+    arms = aligned(SUMS + 1, width)
     arms[SCORES, len(learn) :] = -np.inf
     for column in learn_T:
         arms[SQUARES] += column * column / penalty

@@ -25,8 +25,8 @@ DIRECTIONS, POINTS, GRADIENTS, NEXTS, GOALS = range(5)
 """The layers of `Search.vectors`: a direction, its support point, and the gradient there; the
 direction to try next, and where Newton expects the maximum."""
 HEIGHTS, AHEAD, ROOTS, CURVATURES = range(4)
-"""The rows of `Search.numbers`: the score of the point; the gain that Newton expects, negative if it
-does not apply; on the entropy ball, s with x = exp(c s - 1), 0 if there is none; a lower bound on
+"""The rows of `Search.numbers`: the score of the point; the gain that Newton expects, negative if
+it does not apply; on the entropy ball, s with x = exp(c s - 1), 0 if there is none; a lower bound on
 the curvature that Newton's step last saw, at most 1."""
 AGES, GOING, KEPT, OLD = range(4)
 """The rows of `Search.marks`: for how many searches a response has been used, negative if there is
