@@ -80,7 +80,7 @@ class Profile:
 def of_decider(store: str | None) -> Profile:
     """Return the profile of an ask by a decider, among items that it has seen."""
     items = np.random.default_rng(0).normal(size=(20, 10)).round(6)
-    where = {} if store is None else {"store": store, "name": "films"}
+    where: dict[str, Any] = {} if store is None else {"store": store, "name": "films"}
     decider = pb.Decider(subspace=pb.Subspace.coordinates(range(7), d=10), seed=0, **where)
     for _ in range(WARM):
         decider.tell(decider.ask(items).id, 1.0)
