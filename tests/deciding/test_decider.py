@@ -6,12 +6,14 @@ import pickle
 import random
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import projbandits as pb
+from projbandits.exceptions import UnknownDecisionError
 from projbandits.ledger.streams import Streams
 from tests import naive
 from tests.deciders import fingerprint, some_arms
@@ -184,3 +186,20 @@ def test_history_of_no_rows_changes_nothing() -> None:
     before = decider.ridge.factor.tobytes()
     decider.learn(np.empty((0, 3)), [])
     assert (decider.ridge.n, decider.ridge.factor.tobytes()) == (0, before)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_submitted_calls_are_those_of_ask_and_tell(tmp_path: Path, kept: bool) -> None:
+    where: dict[str, Any] = (
+        {"store": f"sqlite:///{tmp_path}/films.db", "name": "films"} if kept else {}
+    )
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, **where)
+    arms = some_arms(np.random.default_rng(0))
+    one = decider.submit_ask(arms, request_id="first", meta={"page": 1}).result()
+    two = decider.submit_ask(arms, count=2).result()
+    assert (one.id, one.meta, len(two)) == ("first", {"page": 1}, 2)
+    assert decider.submit_tell([(one, 1.0), (two[0].id, 0.0)]).result() is None
+    assert [d.id for d in decider.pending] == [two[1].id]
+    with pytest.raises(UnknownDecisionError):
+        decider.submit_tell({"nobody": 1.0}).result()
+    assert decider.belief().state.ridge.n == 2

@@ -22,7 +22,7 @@ def test_a_strategy_that_needs_the_same_arms_is_refused() -> None:
     ("strategy", "message"),
     [
         (pb.EIIDS(noise=1e160), r"noise must be between 1e-50 and 1e\+50, got 1e\+160"),
-        (pb.GENTRY(penalty=1e-60), "ridge must be between 1e-50"),
+        (pb.GENTRY(penalty=1e-60), "penalty must be between 1e-50"),
     ],
     ids=repr,
 )

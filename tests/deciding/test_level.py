@@ -11,6 +11,13 @@ import projbandits as pb
 from tests import naive
 from tests.worlds import U3
 
+BY_ARM = (
+    "arm by arm",
+    "arm by arm, self-normalised",
+    "arm by arm, clipped",
+    "arm by arm, doubly robust",
+)
+
 STRATEGIES = [
     pb.EIIDS(),
     pb.EIIDS(arm_effects="auto"),
@@ -221,6 +228,55 @@ def test_logs_of_a_decider_with_a_level_have_one_in_their_linear_models() -> Non
             doubly = own.loc["linear weights, doubly robust", "value"]
             assert abs(doubly - constant * (value == "return")) < 5.0 + 0.005 * constant
         assert pb.replay(log, pb.EIIDS()).estimates()["value"]["model"] < 5.0
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_replays_leave_to_the_level_what_is_one_number_for_all_arms(constant: bool) -> None:
+    """A constant, and the levels of a category that add up to one."""
+    rng = np.random.default_rng(0)
+    films = pd.DataFrame(
+        {
+            "length": rng.normal(100.0, 20.0, 12),
+            "genre": [*"abc"] * 4,
+            "age": rng.normal(40.0, 10.0, 12),
+        }
+    )
+    wanted = 0.02 * films["length"] + (films["genre"] == "a")
+    outcomes = (wanted + 0.03 * films["age"]).round(6).tolist()
+    features = pb.Features(protected=["age"], constant=constant).fit(films)
+    strategy, found = pb.GENTRY(schedule=lambda t: 0.6), []
+    for level in (0.0, 1000.0):
+        decider = pb.Decider(strategy, features=features, seed=0, log=True)
+        for luck in np.random.default_rng(1).integers(-1, 2, size=300) / 4:
+            decision = decider.ask(films)
+            decider.tell(decision, outcomes[decision.index or 0] + luck + level)
+        log = pb.Log.from_ledger(decider)
+        for source in (decider, decider.log()):
+            judged = pb.replay(source, pb.EIIDS()).estimates().drop(index=[*BY_ARM])
+            assert np.isfinite(judged[["value", "low", "high"]].to_numpy()).all()
+            found.append(judged["value"].to_numpy())
+        first, last = (pb.replay(log, always(place)).estimates() for place in (0, 11))
+        shown = decider.ask(films[:1])
+        for name in ("linear weights, doubly robust", "model"):
+            assert abs(first["value"][name] - shown.estimate) < 0.2
+            difference = first["value"][name] - last["value"][name]
+            assert abs(difference - (wanted[0] - wanted[11])) < 0.2
+    np.testing.assert_allclose(found[:2], found[2:], atol=1e-6)
+
+
+def always(place: int) -> Any:
+    """The policy that takes the arm in this place."""
+    return lambda arms, context: np.eye(len(arms))[place]
+
+
+def test_where_the_level_hides_what_counts_a_replay_says_so() -> None:
+    decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.6), subspace=U3, seed=0, log=True)
+    for outcome in range(60):
+        decider.tell(decider.ask(np.eye(3)), float(outcome % 7))
+    for log in (decider, pb.Log.from_ledger(decider)):
+        table = pb.replay(log, pb.EIIDS()).estimates()
+        assert table[["value", "low", "high"]].isna().all(axis=None)
+        assert min(table["unsupported"][["linear weights", "model"]]) > 0.5
 
 
 def test_the_leak_is_that_of_centred_outcomes() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import projbandits as pb
 from projbandits.deciding import offers
+from projbandits.ledger import offer
 from projbandits.ledger.offer import Offer
 from projbandits.strategies.information import BELIEF_DRAWS, TURNS, normal_table
 from tests.deciders import NAMED, fingerprint
@@ -79,25 +80,25 @@ def test_of_very_many_arms_none_is_copied_and_the_basis_spans() -> None:
 def test_of_very_many_arms_some_are_weighed(
     strategy: pb.EIIDS | pb.DirectedIDS, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(offers, "WEIGHED", 2000)
+    monkeypatch.setattr(offer, "WEIGHED", 2000)
     rng = np.random.default_rng(3)
     X = rng.normal(size=(3000, 3))
     decider = pb.Decider(strategy, subspace=U3, seed=0)
     for _ in range(5):
         decider.tell(decider.ask(X[rng.integers(3000, size=4)]).id, float(rng.normal()))
-    state, offer = decider._now().state, Offer(X)
-    rows = strategy.candidates(state, offer).rows
+    state, arms = decider._now().state, Offer(X)
+    rows = strategy.candidates(state, arms).rows
     start = state.step % TURNS * BELIEF_DRAWS
     directions = strategy.belief(state).directions(normal_table(3)[start : start + BELIEF_DRAWS])
     best = [int((X @ c).argmax()) for c in directions]
     assert rows is not None
-    assert set(rows) == {*best, *(arm.index for arm in offer.level_arms())}
+    assert set(rows) == {*best, *(arm.index for arm in arms.level_arms())}
     assert rows[0] == best[0]
-    chances = strategy.probabilities(state, offer)
+    chances = strategy.probabilities(state, arms)
     assert set(np.flatnonzero(chances)) <= set(rows)
     assert chances.sum() == pytest.approx(1.0)
     for _ in range(20):
-        choice = strategy.select(state, offer, rng)
+        choice = strategy.select(state, arms, rng)
         assert choice.index is not None
         assert choice.probability == chances[choice.index]
         np.testing.assert_array_equal(choice.arm.x, X[choice.index])

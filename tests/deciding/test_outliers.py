@@ -1,5 +1,6 @@
 """Rewards, ids and contexts go by their index, and outcomes far from all others are named."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -144,6 +145,29 @@ def test_an_outcome_far_from_those_before_is_named_by_its_decision() -> None:
         one.tell_many({ids[1]: -999.0, ids[2]: 6.5})
     with pytest.warns(UserWarning, match="the outcome of 'q3' is 1e"):
         one.amend("q3", 1e6)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("history", ["ratings", "clicks", "equal"])
+def test_another_process_compares_with_what_is_known_already(
+    history: str, intercept: bool, tmp_path: Path
+) -> None:
+    rng, url = np.random.default_rng(8), f"sqlite:///{tmp_path}/it.db"
+    outcomes = {
+        "ratings": rng.normal(7.0, 2.0, size=200),
+        "clicks": (rng.random(200) < 0.02).astype(float),
+        "equal": np.full(200, 3.0),
+    }[history]
+    one = pb.Decider(subspace=U3, seed=0, intercept=intercept, store=url, name="it")
+    one.learn(rng.normal(size=(200, 3)), outcomes)
+    one.save(tmp_path / "it")
+    for other in (pb.Decider.open(url, "it"), pb.Decider.load(tmp_path / "it")):
+        usual, far = other.ask(np.eye(3), count=2)
+        other.tell(usual, outcomes.max() + 1.0)  # a warning would be an error here
+        with pytest.warns(UserWarning, match=f"the outcome of '{far.id}' is -999"):
+            other.tell(far, -999.0)
+        other.close()
+    one.close()
 
 
 def test_an_outcome_among_the_first_is_named_once_others_are_known() -> None:

@@ -218,8 +218,9 @@ class Play:
         for record in self.deciders[0].history():
             made = self.twin.made[record.event.id]
             _near(record.grounds.state.ridge.theta, made.theta)
-            assert record.told == (made.observed is not None)
-            assert made.observed is None or record.outcome == made.observed.outcome
+            outcome = made.observed and made.observed.outcome
+            assert record.told == (outcome is not None)
+            assert outcome is None or record.outcome == outcome
         return Counter({"beliefs right": len(self.deciders)}) + promises(ledger)
 
 

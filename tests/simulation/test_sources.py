@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import projbandits
+from projbandits.simulation.sources import digest
 
 PACKAGE = Path(projbandits.__file__).parent
 
@@ -72,6 +73,28 @@ def test_trials_of_other_code_are_not_used_and_a_note_says_so(copied: Path, tmp_
     assert after.items() > before.items()
     edit(copied, "problems/synthetic.py", "(-2, 2, size=self.arms.d)", "(-1, 1, size=self.arms.d)")
     assert regret(fresh(copied, RUN, "reference", store, warn="default")) == regret(first)
+
+
+LOADED = """
+import sys
+import projbandits as pb
+from projbandits.simulation.sources import FOLDER, module_of, sources
+problem = pb.problems.random_arms(d=4, arms=9, u=2)
+for engine in ("auto", "compiled", "reference"):
+    pb.simulate(problem, [pb.GENTRY()], trials=1, horizon=2, engine=engine, progress=False)
+known = {module_of(file, FOLDER) for file in sources(FOLDER)}
+print(sorted(name for name in sys.modules if name.startswith("projbandits") and name not in known))
+"""
+
+
+def test_whatever_a_simulation_loads_is_among_the_sources() -> None:
+    assert fresh(PACKAGE, LOADED) == "[]\n"
+
+
+def test_a_pattern_that_no_source_matches_is_named(copied: Path) -> None:
+    shutil.rmtree(copied / "simulation" / "kernels")
+    with pytest.raises(FileNotFoundError, match=r"must have simulation/kernels/\*\.py, got none"):
+        digest(copied)
 
 
 OFFERED = """

@@ -15,6 +15,7 @@ from projbandits._validation import Array, integer, positive
 from projbandits.deciding.recorded import Recorded
 from projbandits.features.features import Features
 from projbandits.ledger.decision import Decision
+from projbandits.ledger.fold import Known
 from projbandits.ledger.history import History
 from projbandits.ledger.labels import Label, read_label
 from projbandits.ledger.protocol import EVENTS_AT_ONCE
@@ -158,6 +159,19 @@ class Accounted(Recorded):
         from projbandits.deciding import log_file
 
         return log_file.write(Path(path), *self._exported())
+
+    def iter_export(self, file: Any) -> Iterator[int]:
+        """Write the log to an open binary file, as `export` does, and yield the rows of each piece.
+
+        The file is complete when nothing more is yielded.
+        """
+        from projbandits.deciding import log_file
+
+        return log_file.written(file, *self._exported())
+
+    def belief(self) -> Known:
+        """Return what the decider believes now: its strategy, subspace, columns and state."""
+        return self._now()
 
     def _exported(self) -> tuple[Iterator[pd.DataFrame], str, Iterator[Label | None]]:
         """Return the log piece by piece, an empty one last, its description, and all labels."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +39,9 @@ from projbandits.subspace import Subspace
 
 if TYPE_CHECKING:
     import pandas as pd
+
+BACKGROUND_THREADS = 64
+"""How many submitted calls wait for the store at a time."""
 
 DEFAULT: LinearStrategy = EIIDS()
 """The strategy of a decider that is given none."""
@@ -90,6 +95,8 @@ class Decider(Finding, Asking):
     >>> decider.pending
     ()
     """
+
+    _workers: tuple[int, ThreadPoolExecutor] | None = None
 
     def __init__(
         self,
@@ -244,6 +251,42 @@ class Decider(Finding, Asking):
             self._unheard.of_equal(self._now(), len(ids), least_told=2)
         self._append([reports.expired(id, now, outcome) for id in ids])
         return ids
+
+    def submit_ask(
+        self,
+        items: Any,
+        *,
+        count: int | None = None,
+        context: Mapping[str, Any] | None = None,
+        labels: Iterable[Label] | None = None,
+        request_id: str | None = None,
+        meta: Any = None,
+    ) -> Future[Any]:
+        """Have the decider asked in the background, and return a future of its answer.
+
+        Event loops await it by `asyncio.wrap_future`. Parameters and answer are those of `ask`; an
+        error in the arguments may be raised here or be the future's.
+        """
+        more = {"context": context, "labels": labels, "request_id": request_id, "meta": meta}
+        if count is not None:
+            more["count"] = count
+        return self._background().submit(lambda: self.ask(items, **more))
+
+    def submit_tell(
+        self, outcomes: Mapping[str, float] | pd.Series | Iterable[tuple[str | Decision, float]]
+    ) -> Future[None]:
+        """Report outcomes in the background, all or none, and return a future that ends with it.
+
+        Event loops await it by `asyncio.wrap_future`. The outcomes are those of `tell_many`.
+        """
+        pairs = [*reports.pairs(outcomes)]
+        return self._background().submit(lambda: self.tell_many(pairs))
+
+    def _background(self) -> ThreadPoolExecutor:
+        if self._workers is None or self._workers[0] != os.getpid():
+            pool = ThreadPoolExecutor(BACKGROUND_THREADS, thread_name_prefix="projbandits-asks")
+            self._workers = os.getpid(), pool
+        return self._workers[1]
 
     def learn(
         self,

@@ -1,11 +1,13 @@
 """Outcomes that lie far from all others: typing errors, and codes for a missing value.
 
-Least squares follow one such outcome far. The check is apart from the belief: each process compares
-an outcome with a few hundred that it was told before, and warns.
+Least squares follow one such outcome far. The check changes no belief: each process compares an
+outcome with a few hundred that it was told before, and warns. The first ones it compares with the
+outcomes behind the belief that it found in its store or file.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -13,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from projbandits._validation import Array, outside
+from projbandits.ridge import Ridge
 
 FAR = 50.0
 """An outcome this many deviations from the median of the others is far from them..."""
@@ -69,6 +72,30 @@ class Spread(NamedTuple):
             scale = float(np.median(others)) if len(others) else max(abs(median), 1.0)
         return cls(median, scale, float(away[-1 - max(1, len(away) // 50)]))
 
+    @classmethod
+    def behind(cls, ridge: Ridge) -> Spread | None:
+        """Return mean and standard deviation of the outcomes behind an estimate, None of too few.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import projbandits as pb
+        >>> from projbandits.deciding.outliers import Spread
+        >>> ridge = pb.Ridge.prior(d=1, intercept=True)
+        >>> ridge = ridge.update_many(np.ones((20, 1)), [6.0, 8.0] * 10)
+        >>> [float(round(number, 9)) for number in Spread.behind(ridge)]
+        [7.0, 1.0, 0.0]
+        """
+        outcomes, weight = ridge.told.factor[:, -1], ridge.weight
+        if ridge.n < LEAST or weight < 1.0:
+            return None
+        middle = 0.0
+        if ridge.intercept:
+            middle = float(ridge.told.factor[:, 0] @ outcomes) / weight
+        scale = math.sqrt(max(float(outcomes @ outcomes) / weight - middle**2, 0.0))
+        middle += ridge.first if ridge.intercept else 0.0
+        return cls(middle, scale if scale > 0.0 else max(abs(middle), 1.0), 0.0)
+
     @property
     def bound(self) -> float:
         """The deviation from which on an outcome is far."""
@@ -81,6 +108,11 @@ class Spread(NamedTuple):
 
 class Outliers:
     """Compares outcomes with those that were told before, and warns of each that is far off once.
+
+    Parameters
+    ----------
+    begun : Spread, optional
+        That of outcomes which other processes were told.
 
     Examples
     --------
@@ -95,12 +127,12 @@ class Outliers:
     "the outcome of 'film 20' is -999, 1,001 deviations off"
     """
 
-    def __init__(self) -> None:
+    def __init__(self, begun: Spread | None = None) -> None:
         self._ids = list[str | None]()
         self._values = list[float]()
         self._seen = 0
         self._due = LEAST
-        self._spread: Spread | None = None
+        self._spread = begun
         self._said = set[str]()
         self._far = 0  # how many were far since the spread was renewed
 

@@ -12,7 +12,7 @@ from projbandits._validation import Array
 from projbandits.deciding import reports
 from projbandits.deciding.eligibility import check_suits
 from projbandits.deciding.open_outcomes import Unheard
-from projbandits.deciding.outliers import Outliers
+from projbandits.deciding.outliers import Outliers, Spread
 from projbandits.deciding.units import Looked
 from projbandits.features.features import Features
 from projbandits.ledger.choose import Recent
@@ -73,7 +73,7 @@ class Recorded:
         self._recent = Recent(OFFERS_KEPT if ledger.waits else 1)
         self._with_others: Any = getattr(ledger, "together", None)
         self._looked = Looked(self._known.intercept)
-        self._outliers = Outliers()
+        self._outliers = Outliers(Spread.behind(self._known.state.ridge))
         self._unheard = Unheard()
         self._by_number: Array | None = None
         self._lock, self._deciding = threading.RLock(), threading.RLock()

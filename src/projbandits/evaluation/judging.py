@@ -25,6 +25,7 @@ from projbandits.evaluation.lack_of_fit import NO_REPEATS, LackOfFit, pure_error
 from projbandits.evaluation.levels import OfFeatures, wanted_with_level
 from projbandits.evaluation.log import Log
 from projbandits.evaluation.moments import MOMENT_PARTS, MOMENT_ROOM, Moments, Setting, moments
+from projbandits.evaluation.offpolicy import units
 from projbandits.evaluation.policies import Chances, Policy, as_policy
 from projbandits.evaluation.schema import Schema, chunks_of
 from projbandits.evaluation.spreading import Progress, spread
@@ -173,7 +174,9 @@ def judge(
     chances = fixed(seen) if log.arms is not None else None
     P = wanted.matrix if value == "projection" else np.eye(log.d)
     if source.intercept:
-        P = wanted_with_level(wanted, value)
+        assert log.arms is not None  # a ledger knows all that were ever on offer
+        X = log.arms[:, 1:]
+        P = wanted_with_level(wanted, value, units(X), np.atleast_2d(np.cov(X.T, ddof=0))).T
     setting = Setting(
         P,
         thetas,

@@ -14,17 +14,44 @@ from projbandits.evaluation.policies import Chances, Policy
 from projbandits.evaluation.schema import Chunk
 from projbandits.subspace import Subspace
 
+VARIES = 1e-12
+"""Arms vary along a direction if their variance there is a larger share of their squares."""
+
 
 def with_ones(arms: Array) -> Array:
     """Return arms with a column of ones before their features."""
     return np.column_stack([np.ones(len(arms)), arms])
 
 
-def wanted_with_level(subspace: Subspace, value: str) -> Array:
-    """Return the projection onto what counts, where the level stands first: of returns alone."""
-    whole = value == "return"
-    P = np.eye(subspace.ambient) if whole else subspace.matrix
-    return np.asarray(block_diag(np.eye(1) * whole, P))
+def wanted_with_level(subspace: Subspace, value: str, sizes: Array, spread: Array) -> Array:
+    """Return W, so that W [1, x] is what counts of x, behind the level: of returns alone.
+
+    The level takes what is one number for all arms, such as a constant, so that the projection
+    value is known but for this number. It is left out, as it is of theta-hat, if it is the same
+    for all arms in what counts of them too; else differences of arms are not known either.
+
+    Parameters
+    ----------
+    subspace : Subspace
+        The part that counts.
+    value : {"projection", "return"}
+        What is asked for.
+    sizes : ndarray of shape (d,)
+        The root mean squares of the features on offer, 1 for zeros.
+    spread : ndarray of shape (d, d)
+        Their covariance.
+    """
+    if value == "return":
+        return np.eye(subspace.ambient + 1)
+    varies = np.diag(spread) > VARIES * sizes**2
+    scale = np.where(varies, np.sqrt(np.diag(spread)), np.inf)
+    values, vectors = np.linalg.eigh(spread / np.outer(scale, scale))
+    scale = np.where(varies, scale, 1.0)
+    varying = np.linalg.qr(scale[:, None] * vectors[:, values > VARIES * len(values)])[0]
+    P, kept = subspace.matrix, varying @ varying.T
+    if np.abs((P - kept @ P) @ kept).max() < VARIES**0.5:
+        P = kept @ P
+    return np.asarray(block_diag(np.zeros((1, 1)), P))
 
 
 @dataclass(frozen=True, eq=False)

@@ -191,7 +191,7 @@ class Log:
         """
         if not isinstance(decider, Accounted):
             raise TypeError(f"decider must be a Decider, got {decider!r}")
-        known, rows = decider._now(), ledger_rows(decider)
+        known, rows = decider.belief(), ledger_rows(decider)
         names = known.columns or _numbers(known.subspace.ambient)
         return cls(rows, None, names, rows.arms, known.subspace, known.intercept)
 

@@ -52,7 +52,8 @@ class Replay:
     ----------
     features : ndarray of shape (n, d)
         m_t: the mean of P_U x under the strategy. Where the log's decider learns a level of all
-        outcomes, it is the first of the features here, 1 for every arm, and 0 in P_U x.
+        outcomes, it is the first of the features here, 1 for every arm, and 0 in P_U x; what is
+        one number for all arms is the level's, and left out of P_U x.
     weights : ndarray of shape (n,)
         h_t.
     model : ndarray of shape (n,)

@@ -128,7 +128,7 @@ class ByDecider(Policy):
     drawn = True
 
     def __init__(self, decider: Accounted, names: Sequence[str]) -> None:
-        known = decider._now()
+        known = decider.belief()
         self.label = f"a decider with {known.strategy!r}"
         self.subspace = known.subspace
         order = None if known.columns is None else match("log", names, known.columns)

@@ -122,12 +122,11 @@ def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) 
         )
     X, at, outcomes = known.X, known.known, known.outcomes
     wanted = known.subspace.matrix if value == "projection" else np.eye(X.shape[1])
-    shift = 0.0
+    shift, (scale, spread) = 0.0, _scale(known)
     if known.intercept:
-        wanted = wanted_with_level(known.subspace, value)
+        wanted = wanted_with_level(known.subspace, value, scale, spread)
         if value == "projection":  # which has no level: without it, weights of returns vary less
             shift = float(outcomes[at].mean())
-    scale = _scale(known)
     rows: list[tuple[Array, ...]] = []
     arms, played = None, Played()
     for state, offered, theta in _knowledge(known, strategy, scale, shift):
@@ -253,14 +252,19 @@ def _knowledge(
         yield now, offered, _theta(model, scale, shift)
 
 
-def _scale(log: Logged) -> Array:
-    """Return the root mean square of each feature over all that was offered; 1 for zeros."""
-    squares, count = np.zeros(log.X.shape[1]), 0
+def _scale(log: Logged) -> tuple[Array, Array]:
+    """Return root mean squares (1 for zeros) and covariances of the features on offer."""
+    count, middle = 0, log.X.mean(axis=0)
+    squares, sums, products = np.zeros(len(middle)), np.zeros(len(middle)), 0.0
     for offered in log.offers():
+        away = offered.arms - middle
         squares += (offered.arms**2).sum(axis=0)
-        count += len(offered.arms)
+        sums += away.sum(axis=0)
+        products = products + away.T @ away
+        count += len(away)
     sizes: Array = np.sqrt(squares / count)
-    return np.where(sizes > 0, sizes, 1.0)
+    spread = products / count - np.outer(sums, sums) / count**2
+    return np.where(sizes > 0, sizes, 1.0), spread
 
 
 def _whole(log: Logged, arms: Array) -> Array:

@@ -269,7 +269,7 @@ class History:
     def decisions_before(self, position: int) -> int:
         """Return how many decisions had been made before an event."""
         at, counts, _ = self._counts
-        return int(counts[np.searchsorted(at, position)])
+        return int(counts[np.searchsorted(at, position, side="right")])
 
     @cached_property
     def _counts(

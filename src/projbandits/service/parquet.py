@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 
-from projbandits.deciding import Decider, log_file
+from projbandits.deciding import Decider
 
 
 class Sink(io.RawIOBase):
@@ -40,7 +40,7 @@ class Sink(io.RawIOBase):
 def streamed(decider: Decider) -> Iterator[bytes]:
     """Yield the log as `Decider.export` writes it, some thousand decisions at a time."""
     sink = Sink()
-    for _ in log_file.written(sink, *decider._exported()):
+    for _ in decider.iter_export(sink):
         piece = sink.taken()
         if piece:
             yield piece

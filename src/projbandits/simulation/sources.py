@@ -38,7 +38,7 @@ def sources(package: Path, roots: Iterable[str] = ROOTS) -> dict[Path, bytes]:
     """Return the files that some files import, directly or not, themselves included.
 
     Parsing them would take a fifth of a second, so imports are found by their text; a test compares
-    the result with what the parser finds.
+    the result with what a simulation loads.
 
     Raises
     ------
