@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from projbandits.ridge import LEAST_FREE, cautious_variance
 from projbandits.simulation.kernels.compiler import inlined
@@ -24,7 +25,7 @@ _cautious_variance = inlined(cautious_variance)
 
 
 @inlined
-def sigma_of(t, state):  # type: ignore[no-untyped-def]
+def sigma_of(t: Any, state: Any) -> Any:
     """Return sigma at step t: as given, the first of the parameters, or as estimated.
 
     The estimate is `Ridge.cautious_noise`; the second parameter is lambda.
@@ -43,7 +44,7 @@ def sigma_of(t, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def compare(h, state):  # type: ignore[no-untyped-def]
+def compare(h, state):
     """Fill in how far each arm is behind arm h, and the differences and deviations.
 
     The twin is `Moments.leads`. All is in coordinates of U, since only differences there decide
@@ -70,7 +71,7 @@ def compare(h, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def quadratic(M, columns, row, out):  # type: ignore[no-untyped-def]
+def quadratic(M, columns, row, out):
     """Fill out with c_j^T M c_j for each column c_j, from the upper half of M; `row` is room.
 
     Two terms at a time save half of the writes.
@@ -99,7 +100,7 @@ def quadratic(M, columns, row, out):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def root(inverse, Q):  # type: ignore[no-untyped-def]
+def root(inverse, Q):
     """Fill the upper triangle of Q with Q Q^T = V^-1, as `Ridge.root`, and return log det V."""
     d = inverse.shape[0]
     grown = 0.0
@@ -118,7 +119,7 @@ def root(inverse, Q):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def draw(theta, sigma, Q, z, drawn):  # type: ignore[no-untyped-def]
+def draw(theta, sigma, Q, z, drawn):
     """Fill drawn = theta-hat + sigma Q z."""
     for a in range(z.size):
         total = 0.0

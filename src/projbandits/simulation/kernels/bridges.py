@@ -21,7 +21,7 @@ FIRST, SECOND, NEITHER = 0, 1, 2
 
 
 @inlined
-def touched(above0, above1, below0, below1, variance, coins):  # type: ignore[no-untyped-def]
+def touched(above0, above1, below0, below1, variance, coins):
     """Decide whether a bridge touches a line above it, or one below it.
 
     The distances from the lines are those at both ends, and the variance is that of the walk from
@@ -42,14 +42,14 @@ def touched(above0, above1, below0, below1, variance, coins):  # type: ignore[no
 
 
 @inlined
-def midpoint(S, T, half, width, sd, noise):  # type: ignore[no-untyped-def]
+def midpoint(S, T, half, width, sd, noise):
     """Draw a bridge from S to T over `width` steps, `half` steps after S."""
     mean = S + (T - S) * (half / width)
     return mean if sd == 0.0 else mean + sd * math.sqrt(half * (1.0 - half / width)) * normal(noise)
 
 
 @inlined
-def touching_midpoint(y0, y1, half, width, sd, noise, coins):  # type: ignore[no-untyped-def]
+def touching_midpoint(y0, y1, half, width, sd, noise, coins):
     """Draw the distance, after half the steps, of a bridge that touches the line it is away from.
 
     Returns the distance, negative beyond the line, and which half has a touch that its ends do not

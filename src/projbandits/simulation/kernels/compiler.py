@@ -14,8 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from numba import carray, njit, types
-from numba.extending import intrinsic, register_jitable
+from numba import carray, njit, types  # type: ignore[attr-defined]
+from numba.extending import intrinsic, overload, register_jitable
 
 from projbandits._files import write_whole
 from projbandits.simulation.sources import DIGEST
@@ -24,7 +24,8 @@ REMEDY = "set NUMBA_CACHE_DIR to a folder with room that can be written to"
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 part = register_jitable(**OPTIONS)
 """Mark a function that only kernels call."""
-inlined = register_jitable(**OPTIONS, forceinline=True)
+_INLINED: Any = OPTIONS | {"forceinline": True}
+inlined = register_jitable(**_INLINED)
 """Mark a function that becomes a part of each kernel that calls it."""
 _said: list[str] = []
 _waiting: list[Callable[[], None]] = []
@@ -37,7 +38,8 @@ def kernel(function: Callable[..., Any]) -> Any:
     except RuntimeError:  # numba looked for a folder and found none
         _warn("compiled kernels cannot be kept")
         return uncached(function)
-    remove_other_code(compiled.stats.cache_path)
+    if hasattr(compiled, "stats"):  # NUMBA_DISABLE_JIT leaves functions as they are
+        remove_other_code(compiled.stats.cache_path)
     return compiled
 
 
@@ -61,7 +63,7 @@ def remove_other_code(folder: str) -> None:
 
 def call(kernel: Any, *arguments: Any) -> None:
     """Call a kernel; where the disk fails it, the kernel is compiled without the disk."""
-    if kernel.signatures:
+    if getattr(kernel, "signatures", True):
         kernel(*arguments)
         return
     folder, name = kernel.stats.cache_path, kernel.py_func.__qualname__
@@ -72,11 +74,14 @@ def call(kernel: Any, *arguments: Any) -> None:
     try:
         kernel(*arguments)
     except Exception as error:
-        if folder is None:
+        if folder is None or (kernel.signatures and not isinstance(error, OSError)):
             raise
         _warn(f"a compiled kernel cannot be kept or read ({error})")
         _remove(folder, files)
-        (kernel if kernel.signatures else uncached(kernel.py_func))(*arguments)
+        try:
+            kernel(*arguments)  # what was damaged is gone, or it is compiled and was not kept
+        except OSError:
+            uncached(kernel.py_func)(*arguments)
 
 
 @contextmanager
@@ -89,23 +94,38 @@ def on_compile(callback: Callable[[], None]) -> Iterator[None]:
         _waiting.clear()
 
 
-@intrinsic
-def _pointer(typing, address):  # type: ignore[no-untyped-def]
+def _to_pointer(typing: Any, address: Any) -> Any:
     """Return an address as a pointer, as in numba's documentation of `intrinsic`."""
 
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
     return types.voidptr(types.uintp), code
 
 
-@inlined
-def lent(array):  # type: ignore[no-untyped-def]
-    """Return the same array without a counter of references: the caller of the kernel holds it.
+_pointer: Any = intrinsic(_to_pointer)
 
-    Otherwise each access to a field or a row counts up and down, atomically: most of a step.
+
+def lent(value: Any) -> Any:
+    """Return the same array, or named tuple of arrays, without counters of references.
+
+    The caller of a kernel holds its arrays. Otherwise each access to a field or a row counts up and
+    down, atomically: most of a step.
     """
-    return carray(_pointer(array.ctypes.data), array.shape, array.dtype)
+    return value  # where numba is switched off
+
+
+@overload(lent, jit_options=_INLINED)
+def _lent(value: Any) -> Any:
+    kind: Any = value
+    if isinstance(value, types.Array):
+        return lambda value: carray(_pointer(value.ctypes.data), value.shape, value.dtype)
+    if not isinstance(value, types.BaseNamedTuple):
+        return lambda value: value
+    fields = ", ".join(f"lent(value.{name})" for name in kind.fields)
+    names: dict[str, Any] = {"lent": lent, "kind": kind.instance_class}
+    exec(f"def rebuilt(value): return kind({fields})", names)  # as `namedtuple` makes its own
+    return names["rebuilt"]
 
 
 def _remove(folder: str, files: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from projbandits._validation import Array
 from projbandits.simulation.kernels.belief import draw, root, sigma_of
-from projbandits.simulation.kernels.compiler import inlined, lent, part
+from projbandits.simulation.kernels.compiler import inlined, part
 from projbandits.simulation.kernels.linear import (
     ACROSS,
     AMONG,
@@ -21,15 +21,13 @@ from projbandits.simulation.kernels.linear import (
     TURNED,
     State,
     begin_state,
-    borrowed,
-    borrowed_tally,
     count,
     move,
     observe,
     product,
 )
-from projbandits.simulation.kernels.search import Search, borrowed_search, search_room
-from projbandits.simulation.kernels.support import Region, borrowed_region, copy, dimension, support
+from projbandits.simulation.kernels.search import Search, search_room
+from projbandits.simulation.kernels.support import Region, copy, dimension, support
 from projbandits.strategies.information import BELIEF_DRAWS, TURNS
 from projbandits.subspace import Subspace
 
@@ -127,29 +125,7 @@ def begin_convex(
 
 
 @inlined
-def borrowed_set(state, world, tally):  # type: ignore[no-untyped-def]
-    """Return what a loop was called with as `lent` does arrays."""
-    state = ConvexState(
-        borrowed(state.linear),
-        lent(state.aim),
-        lent(state.x),
-        lent(state.learnt),
-        lent(state.points),
-        lent(state.starts),
-        borrowed_region(state.region),
-        borrowed_search(state.search),
-        lent(state.width),
-        lent(state.projection),
-        state.learns_whole,
-        state.aims_whole,
-    )
-    theta, wanted, best_return = lent(world.theta), lent(world.wanted), world.best_return
-    world = ConvexWorld(theta, wanted, best_return, world.best_reward, world.noise, world.scale)
-    return state, world, borrowed_tally(tally)
-
-
-@inlined
-def multiply(d, matrix, x, out):  # type: ignore[no-untyped-def]
+def multiply(d, matrix, x, out):
     """Fill out with the product of a symmetric matrix with x."""
     for a in range(d):
         total = 0.0
@@ -159,13 +135,13 @@ def multiply(d, matrix, x, out):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def projected(state, x, out):  # type: ignore[no-untyped-def]
+def projected(state, x, out):
     """Fill out with P_U x."""
     multiply(x.size, state.projection, x, out)
 
 
 @inlined
-def play_point(t, state, world, tally, rng):  # type: ignore[no-untyped-def]
+def play_point(t, state, world, tally, rng):
     """Play the point x at step t: observe, update, count."""
     linear, x, f, v = state.linear, state.x, state.learnt, state.linear.room[DIRECTION]
     d, inverse, theta = dimension(state.region), linear.inverse, linear.theta
@@ -192,7 +168,7 @@ def play_point(t, state, world, tally, rng):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def propose(t, state):  # type: ignore[no-untyped-def]
+def propose(t, state):
     """Fill the points of `GaussianBeliefStrategy.candidates`, and the belief about them."""
     linear, points = state.linear, state.linear.learn
     Q, z, drawn = linear.room[MATRIX:], linear.room[HALF], linear.room[TURNED]
@@ -213,7 +189,7 @@ def propose(t, state):  # type: ignore[no-untyped-def]
 
 
 @part
-def believe(state):  # type: ignore[no-untyped-def]
+def believe(state):
     """Fill the proposed points' means and widths, and the belief about them inside of U."""
     linear, points, inside = state.linear, state.linear.learn, state.linear.inside
     scores, squares, B = linear.arms[SCORES], linear.arms[SQUARES], linear.B

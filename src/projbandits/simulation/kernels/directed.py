@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from projbandits.simulation.kernels.belief import compare, root, sigma_of
-from projbandits.simulation.kernels.compiler import inlined, kernel
-from projbandits.simulation.kernels.convex import borrowed_set, play_point, propose
+from projbandits.simulation.kernels.compiler import inlined, kernel, lent
+from projbandits.simulation.kernels.convex import play_point, propose
 from projbandits.simulation.kernels.improvement import two_actions
 from projbandits.simulation.kernels.linear import (
     ACROSS,
@@ -22,10 +22,9 @@ from projbandits.simulation.kernels.linear import (
     WEIGHTS,
     WORK,
     first_largest,
-    prepared,
     stopped,
 )
-from projbandits.simulation.kernels.offers import borrowed_offers, offer, take
+from projbandits.simulation.kernels.offers import offer, take
 from projbandits.simulation.kernels.step import step
 from projbandits.simulation.kernels.support import copy
 from projbandits.strategies.directed import CERTAIN
@@ -33,7 +32,7 @@ from projbandits.strategies.information import TIE
 
 
 @inlined
-def reach(t, state):  # type: ignore[no-untyped-def]
+def reach(t, state):
     """Return sigma times the radius of `DirectedIDS`; the third parameter is its bound, or 0."""
     sigma, penalty, bound = sigma_of(t, state), state.parameters[1], state.parameters[2]
     if bound == 0.0:
@@ -43,7 +42,7 @@ def reach(t, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def plausible(h, radius, state):  # type: ignore[no-untyped-def]
+def plausible(h, radius, state):
     """Add the largest plausible lead to the gaps; return the plausible arm of largest deviation.
 
     The deviations of arms that are not plausible, and of h, become zero. `radius` is in units of
@@ -68,7 +67,7 @@ def plausible(h, radius, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def inform(h, w, state):  # type: ignore[no-untyped-def]
+def inform(h, w, state):
     """Fill the information about the lead of arm w over arm h."""
     beyond, across, along = state.inside[BEYOND], state.inside[ACROSS], state.arms[WORK]
     info, squares = state.arms[INFO], state.arms[SQUARES]
@@ -93,7 +92,7 @@ def inform(h, w, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def directed(t, state, rng):  # type: ignore[no-untyped-def]
+def directed(t, state, rng):
     """Choose as `DirectedIDS.select` does."""
     h = first_largest(state.arms[SCORES])
     radius = reach(t, state)
@@ -104,9 +103,9 @@ def directed(t, state, rng):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def steps(state, world, tally, noise_rng, rng, first, last, stop):  # type: ignore[no-untyped-def]
+def steps(state, world, tally, noise_rng, rng, first, last, stop):
     """Play some steps among arms that never change."""
-    state, world, tally = prepared(state, world, tally)
+    state, world, tally = lent(state), lent(world), lent(tally)
     for t in range(first, last + 1):
         if stopped(t, stop):
             break
@@ -114,9 +113,9 @@ def steps(state, world, tally, noise_rng, rng, first, last, stop):  # type: igno
 
 
 @kernel
-def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
+def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, stop):
     """Play a trial where the arms change."""
-    state, shown, items, tally = borrowed_offers(state, shown, items, tally)
+    state, shown, items, tally = lent(state), lent(shown), lent(items), lent(tally)
     for t in range(1, horizon + 1):
         if stopped(t, stop):
             break
@@ -125,9 +124,9 @@ def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, 
 
 
 @kernel
-def convex_steps(state, world, tally, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
+def convex_steps(state, world, tally, noise_rng, rng, horizon, stop):
     """Play a trial on a convex set."""
-    state, world, tally = borrowed_set(state, world, tally)
+    state, world, tally = lent(state), lent(world), lent(tally)
     for t in range(1, horizon + 1):
         if stopped(t, stop):
             break

@@ -45,19 +45,21 @@ from projbandits.strategies.effects import TINY, Effects, fitted_penalty, fitted
 _cautious_variance = part(cautious_variance)
 
 
-def begin_effects(strategy: Any, learn: Any, aim: Any, *given: Any) -> State:
+def begin_effects(
+    strategy: Any, learn: Any, aim: Any, parameters: Any, plan: Any, basis: Any
+) -> State:
     """Return the state of a trial that is about to begin."""
     d = learn.shape[1]
     prior = Effects.prior(d, strategy.penalty, *strategy.known_scales)
     scales = np.array([prior.ratio, prior.noise, 0.0, 0.0, prior.penalty])
-    state = begin_state(prior.penalty, learn, aim, *given, np.eye(d), scales)
+    state = begin_state(prior.penalty, learn, aim, parameters, plan, basis, np.eye(d), scales)
     believe(state)
     state.arms[SCORES, len(learn) :] = -np.inf
     return state
 
 
 @inlined
-def update_effects(i, observed, state):  # type: ignore[no-untyped-def]
+def update_effects(i, observed, state):
     """Learn one observation of arm i, and all that follows for the others."""
     arms, scales, inverse = state.arms, state.scales, state.inverse
     places, among = state.inside[PLACES], state.inside[AMONG]
@@ -143,7 +145,7 @@ def believe(state: State) -> None:
 
 
 @kernel
-def likelihoods(ratios, noise, learn, pulls, sums, scales, V, Q, found):  # type: ignore[no-untyped-def]
+def likelihoods(ratios, noise, learn, pulls, sums, scales, V, Q, found):
     """Fill in what `Effects.likelihood` returns; a noise of 0 means unknown. V and Q are room."""
     K, d, n, penalty = pulls.size, learn.shape[1], scales[COUNT], scales[PENALTY]
     told = np.empty(d)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from projbandits.simulation.kernels.compiler import kernel, part
-from projbandits.simulation.kernels.linear import NARROW, prepared, stopped
+from projbandits.simulation.kernels.compiler import kernel, lent, part
+from projbandits.simulation.kernels.linear import NARROW, stopped
 from projbandits.simulation.kernels.step import step
 from projbandits.strategies.information import first_largest
 
@@ -15,9 +15,9 @@ plain = lru_cache(maxsize=None)(kernel)
 
 
 @kernel
-def steps(state, world, tally, noise_rng, rng, first, last, stop):  # type: ignore[no-untyped-def]
+def steps(state, world, tally, noise_rng, rng, first, last, stop):
     """Play the arms of a phase in turn; the parameters are the last steps of each."""
-    state, world, tally = prepared(state, world, tally)
+    state, world, tally = lent(state), lent(world), lent(tally)
     i = 0
     for t in range(first, last + 1):
         if stopped(t, stop):

@@ -12,18 +12,17 @@ import math
 
 import numpy as np
 
-from projbandits.simulation.kernels.compiler import inlined, kernel, part
-from projbandits.simulation.kernels.convex import borrowed_set, play_point
+from projbandits.simulation.kernels.compiler import inlined, kernel, lent, part
+from projbandits.simulation.kernels.convex import play_point
 from projbandits.simulation.kernels.linear import (
     SCORES,
     SQUARES,
     WIDE,
     WORK,
     first_largest,
-    prepared,
     stopped,
 )
-from projbandits.simulation.kernels.offers import borrowed_offers, offer, take
+from projbandits.simulation.kernels.offers import offer, take
 from projbandits.simulation.kernels.search import (
     AGES,
     AHEAD,
@@ -64,7 +63,7 @@ CALM = 0.02
 
 
 @inlined
-def optimistic(t, state):  # type: ignore[no-untyped-def]
+def optimistic(t, state):
     """Choose as `Ellipsoidal.select` does; the parameters are the radii of steps 1, 2, ..."""
     scores, squares, indices = state.arms[SCORES], state.arms[SQUARES], state.arms[WORK]
     radius = state.parameters[t - 1]
@@ -74,7 +73,7 @@ def optimistic(t, state):  # type: ignore[no-untyped-def]
 
 
 @part
-def begin_at(state, radius, k, slot):  # type: ignore[no-untyped-def]
+def begin_at(state, radius, k, slot):
     """Put start k into a slot: a support point along an axis or, after those, that of the aim."""
     numbers, marks, vectors = state.search.numbers, state.search.marks, state.search.vectors
     d = dimension(state.region)
@@ -93,7 +92,7 @@ def begin_at(state, radius, k, slot):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def resume(state, radius, tries):  # type: ignore[no-untyped-def]
+def resume(state, radius, tries):
     """Begin with the points that were kept and, in the last slot, with the start being probed."""
     numbers, marks = state.search.numbers, state.search.marks
     probe = state.starts.shape[0] + 1
@@ -107,7 +106,7 @@ def resume(state, radius, tries):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def probe_on(state, radius):  # type: ignore[no-untyped-def]
+def probe_on(state, radius):
     """Go on with the start being probed, or begin with the next."""
     marks, probing = state.search.marks, state.search.probing
     probe = state.starts.shape[0] + 1
@@ -118,7 +117,7 @@ def probe_on(state, radius):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def together(d, search, i, k):  # type: ignore[no-untyped-def]
+def together(d, search, i, k):
     """Return whether Newton would send two starts close together."""
     if search.numbers[AHEAD, i] < 0.0 or search.numbers[AHEAD, k] < 0.0:
         return False
@@ -130,7 +129,7 @@ def together(d, search, i, k):  # type: ignore[no-untyped-def]
 
 
 @part
-def give(state, k, i):  # type: ignore[no-untyped-def]
+def give(state, k, i):
     """Copy what slot k has into slot i."""
     search, d = state.search, dimension(state.region)
     for layer in range(search.vectors.shape[0]):
@@ -141,7 +140,7 @@ def give(state, k, i):  # type: ignore[no-untyped-def]
 
 
 @part
-def merge(state, last):  # type: ignore[no-untyped-def]
+def merge(state, last):
     """Merge each start into an earlier one close to it, which keeps the higher of their points."""
     numbers, marks = state.search.numbers, state.search.marks
     search, d = state.search, dimension(state.region)
@@ -157,7 +156,7 @@ def merge(state, last):  # type: ignore[no-untyped-def]
 
 
 @part
-def keep_apart(state):  # type: ignore[no-untyped-def]
+def keep_apart(state):
     """Keep each maximum once, in its first slot."""
     marks = state.search.marks
     search, d = state.search, dimension(state.region)
@@ -168,7 +167,7 @@ def keep_apart(state):  # type: ignore[no-untyped-def]
 
 
 @part
-def judge_probe(state, gain, top):  # type: ignore[no-untyped-def]
+def judge_probe(state, gain, top):
     """Decide what becomes of the start being probed; return the slot of a new maximum, or -1."""
     numbers, marks, probing = state.search.numbers, state.search.marks, state.search.probing
     search, d = state.search, dimension(state.region)
@@ -193,7 +192,7 @@ def judge_probe(state, gain, top):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def climb(state, radius, fresh, tries):  # type: ignore[no-untyped-def]
+def climb(state, radius, fresh, tries):
     """Climb until nothing is left to gain; return the best slot, or -1 to begin anew.
 
     The probed starts take `tries` steps between them.
@@ -247,7 +246,7 @@ def climb(state, radius, fresh, tries):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def optimistic_point(t, state):  # type: ignore[no-untyped-def]
+def optimistic_point(t, state):
     """Choose as `Ellipsoidal.select` does."""
     numbers, marks, probing, carried = (
         state.search.numbers,
@@ -293,9 +292,9 @@ def optimistic_point(t, state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def steps(state, world, tally, noise_rng, rng, first, last, stop):  # type: ignore[no-untyped-def]
+def steps(state, world, tally, noise_rng, rng, first, last, stop):
     """Play some steps among arms that never change."""
-    state, world, tally = prepared(state, world, tally)
+    state, world, tally = lent(state), lent(world), lent(tally)
     for t in range(first, last + 1):
         if stopped(t, stop):
             break
@@ -303,9 +302,9 @@ def steps(state, world, tally, noise_rng, rng, first, last, stop):  # type: igno
 
 
 @kernel
-def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
+def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, stop):
     """Play a trial where the arms change."""
-    state, shown, items, tally = borrowed_offers(state, shown, items, tally)
+    state, shown, items, tally = lent(state), lent(shown), lent(items), lent(tally)
     for t in range(1, horizon + 1):
         if stopped(t, stop):
             break
@@ -314,9 +313,9 @@ def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, 
 
 
 @kernel
-def convex_steps(state, world, tally, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
+def convex_steps(state, world, tally, noise_rng, rng, horizon, stop):
     """Play a trial on a convex set."""
-    state, world, tally = borrowed_set(state, world, tally)
+    state, world, tally = lent(state), lent(world), lent(tally)
     for t in range(1, horizon + 1):
         if stopped(t, stop):
             break

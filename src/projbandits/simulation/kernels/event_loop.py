@@ -30,7 +30,7 @@ NOISE, COINS = 1, 2
 
 
 @part
-def next_exploration(t, last, scale, exponent, coins):  # type: ignore[no-untyped-def]
+def next_exploration(t, last, scale, exponent, coins):
     """Return the first step from t on that explores, or last + 1, for min(1, scale / t^exponent).
 
     Thinning: propose a geometric jump with the current epsilon, which bounds all later ones, and
@@ -52,7 +52,7 @@ def next_exploration(t, last, scale, exponent, coins):  # type: ignore[no-untype
 
 
 @part
-def lead(scores, slopes, i, highs, lows):  # type: ignore[no-untyped-def]
+def lead(scores, slopes, i, highs, lows):
     """Return the interval of c in which arm i leads, and whether each end is excluded.
 
     The score of arm j is scores[j] + slopes[j] c; at an end another arm draws level, and a tie
@@ -74,14 +74,14 @@ def lead(scores, slopes, i, highs, lows):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def within(c, interval):  # type: ignore[no-untyped-def]
+def within(c, interval):
     """Return whether c lies in an interval, without the ends that are open."""
     low, high, low_open, high_open = interval
     return not (c < low or c > high or (low_open and c == low) or (high_open and c == high))
 
 
 @part
-def still(most, drift, q, interval):  # type: ignore[no-untyped-def]
+def still(most, drift, q, interval):
     """Pull one arm as `stretch` does when there is no noise.
 
     c = m drift / (1 + m q) then moves one way only, from 0 inside the interval, so the first step
@@ -100,7 +100,7 @@ def still(most, drift, q, interval):  # type: ignore[no-untyped-def]
 
 
 @part
-def stretch(most, drift, sd, q, interval, ends, sums, noise, stop):  # type: ignore[no-untyped-def]
+def stretch(most, drift, sd, q, interval, ends, sums, noise, stop):
     """Pull one arm until c = S / (1 + m q) leaves the interval, at most `most` times.
 
     Returns the number of pulls m and the sum S of their returns beyond the prediction.
@@ -169,7 +169,7 @@ class Trace(NamedTuple):
 
 
 @inlined
-def begin_trial(n, penalty, learn, trace):  # type: ignore[no-untyped-def]
+def begin_trial(n, penalty, learn, trace):
     """Return the tally of trial n, its belief before the first step, and the scores."""
     inverse, theta, scores = trace.inverse[n], trace.theta[n], np.zeros(learn.shape[2])
     theta[:] = 0.0
@@ -184,7 +184,7 @@ def begin_trial(n, penalty, learn, trace):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def events(penalty, learn, aim_T, schedule, drawn, basis, world, key, trials, trace, stop):  # type: ignore[no-untyped-def]
+def events(penalty, learn, aim_T, schedule, drawn, basis, world, key, trials, trace, stop):
     """Play trials one after another; every array but the schedule has one row per trial.
 
     The schedule is min(1, scale / t^exponent), or, if its exponent is negative, `drawn` holds the

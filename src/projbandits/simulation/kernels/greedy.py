@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from projbandits.simulation.kernels.compiler import inlined, kernel
-from projbandits.simulation.kernels.convex import borrowed_set, play_point
-from projbandits.simulation.kernels.linear import NARROW, SCORES, first_largest, prepared, stopped
-from projbandits.simulation.kernels.offers import borrowed_offers, farthest_row, offer, take
+from projbandits.simulation.kernels.compiler import inlined, kernel, lent
+from projbandits.simulation.kernels.convex import play_point
+from projbandits.simulation.kernels.linear import NARROW, SCORES, first_largest, stopped
+from projbandits.simulation.kernels.offers import farthest_row, offer, take
 from projbandits.simulation.kernels.step import step
 from projbandits.simulation.kernels.support import copy, support
 
 
 @inlined
-def explored(t, state, k, rng):  # type: ignore[no-untyped-def]
+def explored(t, state, k, rng):
     """Return the row of D_k to explore, or -1; the parameters are epsilon_1, epsilon_2, ..."""
     return int(rng.random() * k) if rng.random() < state.parameters[t - 1] else -1
 
 
 @kernel
-def steps(state, world, tally, noise_rng, rng, first, last, stop):  # type: ignore[no-untyped-def]
+def steps(state, world, tally, noise_rng, rng, first, last, stop):
     """Choose as `EpsilonGreedy.select` does."""
-    state, world, tally = prepared(state, world, tally)
+    state, world, tally = lent(state), lent(world), lent(tally)
     for t in range(first, last + 1):
         if stopped(t, stop):
             break
@@ -29,9 +29,9 @@ def steps(state, world, tally, noise_rng, rng, first, last, stop):  # type: igno
 
 
 @kernel
-def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
+def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, stop):
     """Choose as `EpsilonGreedy.select` does, where D_k changes: it is found when it is needed."""
-    state, shown, items, tally = borrowed_offers(state, shown, items, tally)
+    state, shown, items, tally = lent(state), lent(shown), lent(items), lent(tally)
     for t in range(1, horizon + 1):
         if stopped(t, stop):
             break
@@ -42,9 +42,9 @@ def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, 
 
 
 @kernel
-def convex_steps(state, world, tally, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
+def convex_steps(state, world, tally, noise_rng, rng, horizon, stop):
     """Choose as `EpsilonGreedy.select` does, on a convex set."""
-    state, world, tally = borrowed_set(state, world, tally)
+    state, world, tally = lent(state), lent(world), lent(tally)
     for t in range(1, horizon + 1):
         if stopped(t, stop):
             break

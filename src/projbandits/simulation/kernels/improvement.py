@@ -12,8 +12,8 @@ import math
 import numpy as np
 
 from projbandits.simulation.kernels.belief import compare, quadratic, sigma_of
-from projbandits.simulation.kernels.compiler import inlined, kernel, part
-from projbandits.simulation.kernels.convex import borrowed_set, play_point, propose
+from projbandits.simulation.kernels.compiler import inlined, kernel, lent, part
+from projbandits.simulation.kernels.convex import play_point, propose
 from projbandits.simulation.kernels.linear import (
     ACROSS,
     BEYOND,
@@ -31,10 +31,9 @@ from projbandits.simulation.kernels.linear import (
     WORK,
     first_largest,
     lowest,
-    prepared,
     stopped,
 )
-from projbandits.simulation.kernels.offers import borrowed_offers, offer, take
+from projbandits.simulation.kernels.offers import offer, take
 from projbandits.simulation.kernels.step import step
 from projbandits.simulation.kernels.support import copy
 from projbandits.strategies.improvement import FAR_BEHIND
@@ -51,7 +50,7 @@ LOG_2_HIGH, LOG_2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 
 
 @inlined
-def improvement(h, sigma, state):  # type: ignore[no-untyped-def]
+def improvement(h, sigma, state):
     """Fill the gaps and the information by expected improvement over the greedy arm h."""
     info, told, squares = state.arms[INFO], state.arms[WORK], state.arms[SQUARES]
     compare(h, state)
@@ -66,7 +65,7 @@ def improvement(h, sigma, state):  # type: ignore[no-untyped-def]
 
 
 @part
-def add_effects(h, state):  # type: ignore[no-untyped-def]
+def add_effects(h, state):
     """Add what each arm tells through its own effect to what it tells already, in `WORK`."""
     beyond, across, ratio = state.inside[BEYOND], state.inside[ACROSS], state.scales[RATIO]
     info, told, alone = state.arms[INFO], state.arms[WORK], state.arms[DEVIATIONS]
@@ -89,7 +88,7 @@ def add_effects(h, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def weigh_leads(h, sigma, state):  # type: ignore[no-untyped-def]
+def weigh_leads(h, sigma, state):
     """Add the hidden gain to the gaps, and fill `INFO` with the weight of each arm's lead.
 
     The weight is the derivative of the hidden gain with respect to the variance of the lead,
@@ -117,7 +116,7 @@ def weigh_leads(h, sigma, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def exp_neg(x):  # type: ignore[no-untyped-def]
+def exp_neg(x):
     """Return exp(-x) for 0 <= x <= 700, to 3e-16; unlike `math.exp` it vectorises.
 
     With k the integer nearest to -x / log 2 it is 2^k exp(r), and exp(r) is its series. Added to
@@ -137,7 +136,7 @@ def exp_neg(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def ei_tail(u):  # type: ignore[no-untyped-def]
+def ei_tail(u):
     """Return 1 - u Phi(-u) / phi(u) for u >= 0, to 3e-14: a polynomial in t = 4 / (4 + u)."""
     t = 4.0 / (4.0 + u)
     r = 0.02504048794216523
@@ -160,7 +159,7 @@ def ei_tail(u):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def total(values, n):  # type: ignore[no-untyped-def]
+def total(values, n):
     """Return the sum of the first n values: four side by side, so that none waits for the last."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     for j in range(0, n, 4):
@@ -172,7 +171,7 @@ def total(values, n):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def weighted_gram(state, M):  # type: ignore[no-untyped-def]
+def weighted_gram(state, M):
     """Fill the upper half of sum_y weight_y c_y c_y^T, where c_y is how arm y differs.
 
     A running sum cannot be vectorised, so the terms of four quarters are added up first.
@@ -192,7 +191,7 @@ def weighted_gram(state, M):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def two_actions(h, state):  # type: ignore[no-untyped-def]
+def two_actions(h, state):
     """Return j and p as `strategies.information.two_actions` does."""
     gaps, info = state.arms[GAPS], state.arms[INFO]
     ratios, chances = state.arms[WORK], state.arms[DEVIATIONS]
@@ -216,7 +215,7 @@ def two_actions(h, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def best_ratio(h, left, state):  # type: ignore[no-untyped-def]
+def best_ratio(h, left, state):
     """Return the arm that `EIRatio` chooses with `left` steps left."""
     gaps, info, ratios = state.arms[GAPS], state.arms[INFO], state.arms[WORK]
     if gaps[h] <= 0.0:
@@ -235,7 +234,7 @@ def best_ratio(h, left, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def improving(t, state, rng):  # type: ignore[no-untyped-def]
+def improving(t, state, rng):
     """Choose as `EIIDS.select` does, or, if the third parameter is a horizon, as `EIRatio`'s."""
     h = first_largest(state.arms[SCORES])
     improvement(h, sigma_of(t, state), state)
@@ -246,9 +245,9 @@ def improving(t, state, rng):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def steps(state, world, tally, noise_rng, rng, first, last, stop):  # type: ignore[no-untyped-def]
+def steps(state, world, tally, noise_rng, rng, first, last, stop):
     """Play some steps among arms that never change."""
-    state, world, tally = prepared(state, world, tally)
+    state, world, tally = lent(state), lent(world), lent(tally)
     for t in range(first, last + 1):
         if stopped(t, stop):
             break
@@ -256,9 +255,9 @@ def steps(state, world, tally, noise_rng, rng, first, last, stop):  # type: igno
 
 
 @kernel
-def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
+def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, stop):
     """Play a trial where the arms change."""
-    state, shown, items, tally = borrowed_offers(state, shown, items, tally)
+    state, shown, items, tally = lent(state), lent(shown), lent(items), lent(tally)
     for t in range(1, horizon + 1):
         if stopped(t, stop):
             break
@@ -267,9 +266,9 @@ def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, 
 
 
 @kernel
-def convex_steps(state, world, tally, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
+def convex_steps(state, world, tally, noise_rng, rng, horizon, stop):
     """Play a trial on a convex set."""
-    state, world, tally = borrowed_set(state, world, tally)
+    state, world, tally = lent(state), lent(world), lent(tally)
     for t in range(1, horizon + 1):
         if stopped(t, stop):
             break

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from projbandits._validation import Array
 from projbandits.problems import Bernoulli, Gaussian, Uniform
-from projbandits.simulation.kernels.compiler import inlined, lent
+from projbandits.simulation.kernels.compiler import inlined
 
 GAUSSIAN, UNIFORM, BERNOULLI = 0, 1, 2
 NOISE_CODES: dict[type, int] = {Gaussian: GAUSSIAN, Uniform: UNIFORM, Bernoulli: BERNOULLI}
@@ -192,48 +192,13 @@ def begin_state(
 
 
 @inlined
-def borrowed(state):  # type: ignore[no-untyped-def]
-    """Return the state as `lent` does its arrays."""
-    return State(
-        lent(state.inverse),
-        lent(state.theta),
-        lent(state.residual),
-        lent(state.learn),
-        lent(state.learn_T),
-        lent(state.aim_T),
-        lent(state.B),
-        lent(state.inside),
-        lent(state.arms),
-        lent(state.room),
-        lent(state.parameters),
-        lent(state.plan),
-        lent(state.basis),
-        lent(state.scales),
-    )
-
-
-@inlined
-def borrowed_tally(tally):  # type: ignore[no-untyped-def]
-    """Return the tally as `lent` does its arrays."""
-    steps, out, pulls = lent(tally.steps), lent(tally.out), lent(tally.pulls)
-    return Tally(steps, out, pulls, lent(tally.so_far), lent(tally.due))
-
-
-@inlined
-def prepared(state, world, tally):  # type: ignore[no-untyped-def]
-    """Return what a loop was called with as `lent` does arrays."""
-    world = FiniteWorld(lent(world.means), lent(world.costs), world.noise, world.scale)
-    return borrowed(state), world, borrowed_tally(tally)
-
-
-@inlined
-def stopped(t, stop):  # type: ignore[no-untyped-def]
+def stopped(t, stop):
     """Return whether another thread has raised the flag; it is looked at now and then."""
     return t % 4096 == 0 and stop[0] != 0
 
 
 @inlined
-def first_largest(values):  # type: ignore[no-untyped-def]
+def first_largest(values):
     """Return the first position of the largest value.
 
     A running maximum cannot be vectorised without reordering, so eight run side by side.
@@ -253,7 +218,7 @@ def first_largest(values):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def lowest(values):  # type: ignore[no-untyped-def]
+def lowest(values):
     """Return the least value, by four comparisons side by side."""
     a, b, c, d = np.inf, np.inf, np.inf, np.inf
     for j in range(0, values.size, 4):
@@ -263,7 +228,7 @@ def lowest(values):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def observe(noise, mean, scale, rng):  # type: ignore[no-untyped-def]
+def observe(noise, mean, scale, rng):
     """Return one observation, drawn as the classes of `problems.noise` draw it."""
     if noise == GAUSSIAN:
         return mean + scale * rng.standard_normal()
@@ -275,7 +240,7 @@ def observe(noise, mean, scale, rng):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def product(matrix_T, v, out):  # type: ignore[no-untyped-def]
+def product(matrix_T, v, out):
     """Fill out with <row_j, v> for each row of a matrix given by its transpose.
 
     Four terms at a time, in order: the sums are the same, and `out` is written less often.
@@ -297,7 +262,7 @@ def product(matrix_T, v, out):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def direction(inverse, theta, f, v):  # type: ignore[no-untyped-def]
+def direction(inverse, theta, f, v):
     """Fill v = V^-1 f and return q = <f, v> and p = <f, theta-hat>."""
     product(inverse, f, v)
     q, p = 0.0, 0.0
@@ -308,7 +273,7 @@ def direction(inverse, theta, f, v):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def move(inverse, theta, c, w, v, u, n=0):  # type: ignore[no-untyped-def]
+def move(inverse, theta, c, w, v, u, n=0):
     """Move theta-hat by c v and V^-1 by -w v v^T, symmetric to the last bit; u is room.
 
     `n` is d if that is a constant.
@@ -325,7 +290,7 @@ def move(inverse, theta, c, w, v, u, n=0):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def shift(covariances, w, turned, moved):  # type: ignore[no-untyped-def]
+def shift(covariances, w, turned, moved):
     """Update B^T V^-1 c_j for V^-1 moving by -w v v^T; `turned` is B^T v, `moved` <c_j, v>."""
     for a in range(covariances.shape[0]):
         share = w * turned[a]
@@ -334,7 +299,7 @@ def shift(covariances, w, turned, moved):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def learn(i, observed, state):  # type: ignore[no-untyped-def]
+def learn(i, observed, state):
     """Move the belief by one observation of arm i; return how far, c and w of `move`."""
     v = state.room[DIRECTION]
     q, p = direction(state.inverse, state.theta, state.learn[i], v)
@@ -346,7 +311,7 @@ def learn(i, observed, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def update(i, observed, keeps, state):  # type: ignore[no-untyped-def]
+def update(i, observed, keeps, state):
     """Learn one observation of arm i, and all that follows for the others."""
     scores, squares, moved = state.arms[SCORES], state.arms[SQUARES], state.arms[MOVED]
     v, turned = state.room[DIRECTION], state.room[TURNED, : state.B.shape[1]]
@@ -367,7 +332,7 @@ def update(i, observed, keeps, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def count(tally, t, m, i, gap, return_gap, best):  # type: ignore[no-untyped-def]
+def count(tally, t, m, i, gap, return_gap, best):
     """Count m plays of arm i from step t on, and answer what is asked."""
     so_far, due = tally.so_far, tally.due[0]
     tally.pulls[i] += m

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from projbandits._validation import Array
 from projbandits.problems.offers import SPREAD
 from projbandits.simulation.kernels.belief import quadratic
-from projbandits.simulation.kernels.compiler import inlined, lent, part
+from projbandits.simulation.kernels.compiler import inlined, part
 from projbandits.simulation.kernels.linear import (
     ACROSS,
     AMONG,
@@ -30,8 +30,6 @@ from projbandits.simulation.kernels.linear import (
     SQUARES,
     TURNED,
     WORK,
-    borrowed,
-    borrowed_tally,
     count,
     first_largest,
     learn,
@@ -94,17 +92,7 @@ class Shown(NamedTuple):
 
 
 @inlined
-def borrowed_offers(state, shown, items, tally):  # type: ignore[no-untyped-def]
-    """Return what a loop was called with as `lent` does arrays."""
-    shown = Shown(lent(shown.rows), lent(shown.columns), lent(shown.into), lent(shown.pivoted))
-    features, effects, order = lent(items.features), lent(items.effects), lent(items.order)
-    theta, viewer, every, rate = lent(items.theta), lent(items.viewer), items.every, items.rate
-    items = Items(features, effects, order, theta, viewer, every, rate, items.noise, items.scale)
-    return borrowed(state), shown, items, borrowed_tally(tally)
-
-
-@inlined
-def offer(keeps, state, shown, items, rng):  # type: ignore[no-untyped-def]
+def offer(keeps, state, shown, items, rng):
     """Draw the offer of a step, and its viewer, and fill in what the rule may read."""
     order, viewer, rows, columns = items.order, items.viewer, shown.rows, shown.columns
     K, d = rows.shape[1], items.features.shape[2]
@@ -130,7 +118,7 @@ def offer(keeps, state, shown, items, rng):  # type: ignore[no-untyped-def]
 
 
 @part
-def widen(state, shown, viewer):  # type: ignore[no-untyped-def]
+def widen(state, shown, viewer):
     """Fill in the squared widths, and the belief inside of U."""
     inside, squares, into = state.inside, state.arms[SQUARES], shown.into
     learn_T = state.learn_T if state.learn_T.size > 0 else state.aim_T
@@ -159,7 +147,7 @@ def widen(state, shown, viewer):  # type: ignore[no-untyped-def]
 
 
 @part
-def farthest_row(m, state, shown):  # type: ignore[no-untyped-def]
+def farthest_row(m, state, shown):
     """Return row m of D_k of the arms on offer, which are in general position.
 
     That is QR with pivoting up to the row that is asked for. An arm's products with a viewer's
@@ -196,7 +184,7 @@ def farthest_row(m, state, shown):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def fold(theta, viewer, out):  # type: ignore[no-untyped-def]
+def fold(theta, viewer, out):
     """Fill out with theta for this viewer."""
     for a in range(out.size):
         out[a] = 0.0
@@ -205,7 +193,7 @@ def fold(theta, viewer, out):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def take(t, i, state, shown, items, tally, offer_rng, noise_rng):  # type: ignore[no-untyped-def]
+def take(t, i, state, shown, items, tally, offer_rng, noise_rng):
     """Play arm i at step t, count, and let theta drift."""
     returns, rewards = state.arms[MOVED], state.arms[WORK]
     row, theta = state.room[HALF, : items.features.shape[2]], items.theta

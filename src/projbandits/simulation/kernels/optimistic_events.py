@@ -46,7 +46,7 @@ counting for more than LONG."""
 
 
 @inlined
-def last_of_block(t, m, end, kink):  # type: ignore[no-untyped-def]
+def last_of_block(t, m, end, kink):
     """Return the end, at most `end`, of a block after m pulls on which `distances` holds.
 
     At the first steps and around the kink of the radius, a block is a single step.
@@ -57,9 +57,7 @@ def last_of_block(t, m, end, kink):  # type: ignore[no-untyped-def]
 
 
 @part
-def stretch(  # type: ignore[no-untyped-def]
-    t, most, first, drift, sd, q, i, rivals, radius, stack, noise, coins, stop
-):
+def stretch(t, most, first, drift, sd, q, i, rivals, radius, stack, noise, coins, stop):
     """Pull arm i from step t on until another one leads, at most `most` times.
 
     Returns the number of pulls m and the sum S of their returns beyond the prediction. The first
@@ -127,7 +125,7 @@ def stretch(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def optimistic_events(  # type: ignore[no-untyped-def]
+def optimistic_events(
     penalty, learn, learn_T, aim_T, same, radius, world, key, trials, trace, stop
 ):
     """Play trials one after another; every array has one row per trial.

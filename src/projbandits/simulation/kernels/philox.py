@@ -33,7 +33,7 @@ class Stream(NamedTuple):
 
 
 @inlined
-def begin(key, trial, purpose):  # type: ignore[no-untyped-def]
+def begin(key, trial, purpose):
     """Return the stream of one trial for one purpose, at its beginning."""
     words = np.zeros(7, np.uint64)
     words[2], words[3] = trial, purpose
@@ -43,7 +43,7 @@ def begin(key, trial, purpose):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def high(a, b):  # type: ignore[no-untyped-def]
+def high(a, b):
     """Return the upper 64 bits of a product."""
     a0, a1, b0, b1 = a & LOW, a >> HALF, b & LOW, b >> HALF
     middle = a1 * b0 + ((a0 * b0) >> HALF)
@@ -52,7 +52,7 @@ def high(a, b):  # type: ignore[no-untyped-def]
 
 
 @part
-def refill(stream):  # type: ignore[no-untyped-def]
+def refill(stream):
     """Fill the values with the next block of uniforms in [0, 1)."""
     words, values = stream
     words[0] += np.uint64(1)
@@ -74,7 +74,7 @@ def refill(stream):  # type: ignore[no-untyped-def]
 
 
 @part
-def uniform(stream):  # type: ignore[no-untyped-def]
+def uniform(stream):
     """Return the next number of a stream of uniforms in [0, 1)."""
     if stream.words[6] == PHILOX_BLOCK:
         refill(stream)
@@ -83,7 +83,7 @@ def uniform(stream):  # type: ignore[no-untyped-def]
 
 
 @part
-def normal(stream):  # type: ignore[no-untyped-def]
+def normal(stream):
     """Return the next number of a stream of standard normals."""
     if stream.words[6] == PHILOX_BLOCK:
         refill(stream)

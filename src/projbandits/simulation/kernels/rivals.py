@@ -107,20 +107,20 @@ class Block(NamedTuple):
 
 
 @inlined
-def radius_at(t, radius):  # type: ignore[no-untyped-def]
+def radius_at(t, radius):
     """Return the radius at step t."""
     log = math.log(t)
     return radius.alpha * math.sqrt(log * min(radius.d * log, radius.size))
 
 
 @inlined
-def width_at(square, turn, w):  # type: ignore[no-untyped-def]
+def width_at(square, turn, w):
     """Return the width of an arm after m pulls of the leader."""
     return math.sqrt(max(square - turn * w, 0.0))
 
 
 @inlined
-def face(rivals, i, indices):  # type: ignore[no-untyped-def]
+def face(rivals, i, indices):
     """Fill in where the arms stand beside the leader i.
 
     Returns the squared distance of S, in one pull's terms, at which the nearest of them would win.
@@ -142,7 +142,7 @@ def face(rivals, i, indices):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def block_of(t, m, end, S, T, r0, r1, q, sd, square, turn):  # type: ignore[no-untyped-def]
+def block_of(t, m, end, S, T, r0, r1, q, sd, square, turn):
     """Return a block of the pulls of a leader whose squared width and turn are given."""
     v0, v1 = 1.0 + m * q, 1.0 + end * q
     w0, w1 = m / v0, end / v1
@@ -166,7 +166,7 @@ def block_of(t, m, end, S, T, r0, r1, q, sd, square, turn):  # type: ignore[no-u
 
 
 @inlined
-def distances(block, ahead, relative, turn, width0, width1):  # type: ignore[no-untyped-def]
+def distances(block, ahead, relative, turn, width0, width1):
     """Return how far, at both ends, a line that is never above a rival's bound is from the walk.
 
     The line is the chord of B_j, lowered by as much as B_j may bend below it.
@@ -180,7 +180,7 @@ def distances(block, ahead, relative, turn, width0, width1):  # type: ignore[no-
 
 
 @inlined
-def survey(rivals, block, n):  # type: ignore[no-untyped-def]
+def survey(rivals, block, n):
     """Find which of the first n rivals in `order` may win within a block, and put them first.
 
     If n is K, all arms are looked at and `order` is made anew. Returns how many may win, and the
@@ -222,7 +222,7 @@ def survey(rivals, block, n):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def still_leads(rivals, i, n, c, w, r):  # type: ignore[no-untyped-def]
+def still_leads(rivals, i, n, c, w, r):
     """Return whether arm i leads the first n rivals in `order`, or all arms if n is K."""
     scores, squares, slopes, turns, _, _, room, order = rivals
     best = (scores[i] + c * slopes[i]) + r * width_at(squares[i], turns[i], w)

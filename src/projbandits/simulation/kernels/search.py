@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._validation import Array
-from projbandits.simulation.kernels.compiler import inlined, lent
+from projbandits.simulation.kernels.compiler import inlined
 from projbandits.simulation.kernels.support import copy, dimension, entropy_root, support
 
 LASTS = 8
@@ -26,8 +26,8 @@ DIRECTIONS, POINTS, GRADIENTS, NEXTS, GOALS = range(5)
 direction to try next, and where Newton expects the maximum."""
 HEIGHTS, AHEAD, ROOTS, CURVATURES = range(4)
 """The rows of `Search.numbers`: the score of the point; the gain that Newton expects, negative if
-it does not apply; on the entropy ball, s with x = exp(c s - 1), 0 if there is none; a lower bound on
-the curvature that Newton's step last saw, at most 1."""
+it does not apply; on the entropy ball, s with x = exp(c s - 1), 0 if there is none; and a lower
+bound on the curvature that Newton's step last saw, at most 1."""
 AGES, GOING, KEPT, OLD = range(4)
 """The rows of `Search.marks`: for how many searches a response has been used, negative if there is
 none; whether to go on in this search, whether the next search begins with this point, and whether
@@ -75,20 +75,7 @@ def search_room(count: int, d: int) -> Search:
 
 
 @inlined
-def borrowed_search(s):  # type: ignore[no-untyped-def]
-    """Return the search as `lent` does its arrays."""
-    vectors, numbers, marks, responses = (
-        lent(s.vectors),
-        lent(s.numbers),
-        lent(s.marks),
-        lent(s.responses),
-    )
-    probing, carried, room = lent(s.probing), lent(s.carried), lent(s.room)
-    return Search(vectors, numbers, marks, responses, probing, carried, room)
-
-
-@inlined
-def score(d, inverse, aim, radius, x, gradient):  # type: ignore[no-untyped-def]
+def score(d, inverse, aim, radius, x, gradient):
     """Return the optimistic score of x and its width, and fill its gradient."""
     height, square = 0.0, 0.0
     for a in range(d):
@@ -106,9 +93,7 @@ def score(d, inverse, aim, radius, x, gradient):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def newton(  # type: ignore[no-untyped-def]
-    d, inverse, aim, radius, width, s, c, x, g, goal, ahead, matrix, rows, response
-):
+def newton(d, inverse, aim, radius, width, s, c, x, g, goal, ahead, matrix, rows, response):
     """Fill `ahead` with Newton's step on g(x(c)) = c; return the gain it expects, and a curvature.
 
     On the entropy ball x'(c) = B B^T with B = sqrt(s) R (I - q q^T), where R is the diagonal
@@ -191,7 +176,7 @@ def newton(  # type: ignore[no-untyped-def]
 
 
 @inlined
-def onward(d, inverse, aim, first, second, x, g, y, goal, ahead):  # type: ignore[no-untyped-def]
+def onward(d, inverse, aim, first, second, x, g, y, goal, ahead):
     """Fill the goal x + y, and `ahead` with the gradient to be expected there, g + H y."""
     total = 0.0
     for a in range(d):
@@ -205,7 +190,7 @@ def onward(d, inverse, aim, first, second, x, g, y, goal, ahead):  # type: ignor
 
 
 @inlined
-def chord(d, c, g, response, y):  # type: ignore[no-untyped-def]
+def chord(d, c, g, response, y):
     """Fill y with Newton's step by an earlier response; return the gain it expects."""
     gain = 0.0
     for a in range(d):
@@ -218,7 +203,7 @@ def chord(d, c, g, response, y):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def left(d, s, c, x, g):  # type: ignore[no-untyped-def]
+def left(d, s, c, x, g):
     """Return |B^T (g - c)|^2 / 2; divided by the least curvature, it bounds what Newton expects."""
     whole, across, along = 0.0, 0.0, 0.0
     for a in range(d):
@@ -230,7 +215,7 @@ def left(d, s, c, x, g):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def go(state, radius, k, moves, enough):  # type: ignore[no-untyped-def]
+def go(state, radius, k, moves, enough):
     """Take the next step of start k, or only look around from where it is; return the gain.
 
     If what is left to gain is surely below `enough`, Newton's step is not computed.

@@ -8,7 +8,7 @@ from projbandits.simulation.kernels.linear import count, observe, update
 
 
 @inlined
-def step(t, i, keeps, state, world, tally, rng):  # type: ignore[no-untyped-def]
+def step(t, i, keeps, state, world, tally, rng):
     """Play arm i at step t; `keeps` says what the rule reads: NARROW, WIDE or INSIDE."""
     observed = observe(world.noise, world.means[i], world.scale, rng)
     if state.scales.size > 0:

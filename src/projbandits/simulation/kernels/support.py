@@ -11,7 +11,7 @@ from scipy.special import lambertw
 
 from projbandits._validation import Array
 from projbandits.arms import Ball, Box, ConvexSet, Ellipsoid, EntropyBall, Polytope
-from projbandits.simulation.kernels.compiler import inlined, lent
+from projbandits.simulation.kernels.compiler import inlined
 
 ENTROPY, BALL, ELLIPSOID, BOX, VERTICES = 0, 1, 2, 3, 4
 
@@ -95,27 +95,20 @@ REGIONS: dict[type, Callable[[Any], Region]] = {
 
 
 @inlined
-def borrowed_region(s):  # type: ignore[no-untyped-def]
-    """Return the region as `lent` does its arrays."""
-    rows, axes, roots = lent(s.rows), lent(s.axes), lent(s.roots)
-    return Region(s.kind, s.size, s.most, rows, axes, roots, s.fixed)
-
-
-@inlined
-def copy(source, target, n=0):  # type: ignore[no-untyped-def]
+def copy(source, target, n=0):
     """Copy n entries, or all of them; assigning to a slice would make a temporary array."""
     for a in range(n or source.size):
         target[a] = source[a]
 
 
 @inlined
-def dimension(region):  # type: ignore[no-untyped-def]
+def dimension(region):
     """Return d, a constant if it is fixed: short loops are then unrolled, and run twice as fast."""
     return len(region.fixed) or region.rows.shape[1]
 
 
 @inlined
-def support(region, c, x, slot=0):  # type: ignore[no-untyped-def]
+def support(region, c, x, slot=0):
     """Fill x with the support point in direction c; calls in one slot have similar directions."""
     d = dimension(region)
     if _nowhere(d, c):
@@ -137,7 +130,7 @@ def support(region, c, x, slot=0):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _nowhere(d, c):  # type: ignore[no-untyped-def]
+def _nowhere(d, c):
     moves = 0
     for a in range(d):
         moves += c[a] != 0.0
@@ -145,7 +138,7 @@ def _nowhere(d, c):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _unit(c, x):  # type: ignore[no-untyped-def]
+def _unit(c, x):
     largest = 0.0
     for a in range(c.size):
         largest = max(largest, abs(c[a]))
@@ -162,7 +155,7 @@ def _unit(c, x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _ellipsoid(region, c, x):  # type: ignore[no-untyped-def]
+def _ellipsoid(region, c, x):
     d = c.size
     along, unit = region.rows[ALONG], region.rows[UNIT]
     for b in range(d):
@@ -178,7 +171,7 @@ def _ellipsoid(region, c, x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _best_vertex(region, c, x):  # type: ignore[no-untyped-def]
+def _best_vertex(region, c, x):
     """Fill x with the best vertex along a direction, turned as `arms.polytope` does it."""
     middle, half = region.rows[CENTER], region.rows[LENGTHS]
     places_T, scores = region.axes, region.roots
@@ -203,7 +196,7 @@ def _best_vertex(region, c, x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _entropy(region, c, x, slot):  # type: ignore[no-untyped-def]
+def _entropy(region, c, x, slot):
     """Fill x = exp(c s - 1) at the root s of sum exp(c s - 1) (c s - 1) = bound."""
     d = dimension(region)
     bound, scaled = region.size, region.rows[ALONG]
@@ -258,7 +251,7 @@ def _entropy(region, c, x, slot):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def entropy_root(region, c, slot):  # type: ignore[no-untyped-def]
+def entropy_root(region, c, slot):
     """Return s with x = exp(c s - 1) for the last support point in a slot, 0 if there is none."""
     largest = 0.0
     if len(region.fixed) > 0 or region.kind == ENTROPY:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from projbandits.simulation.kernels.belief import draw, root, sigma_of
-from projbandits.simulation.kernels.compiler import inlined, kernel
-from projbandits.simulation.kernels.convex import borrowed_set, play_point, projected
+from projbandits.simulation.kernels.compiler import inlined, kernel, lent
+from projbandits.simulation.kernels.convex import play_point, projected
 from projbandits.simulation.kernels.linear import (
     GAPS,
     HALF,
@@ -21,17 +21,16 @@ from projbandits.simulation.kernels.linear import (
     WEIGHTS,
     WORK,
     first_largest,
-    prepared,
     product,
     stopped,
 )
-from projbandits.simulation.kernels.offers import borrowed_offers, offer, take
+from projbandits.simulation.kernels.offers import offer, take
 from projbandits.simulation.kernels.step import step
 from projbandits.simulation.kernels.support import support
 
 
 @inlined
-def drawn_theta(t, state, rng):  # type: ignore[no-untyped-def]
+def drawn_theta(t, state, rng):
     """Draw theta, into `TURNED`."""
     Q, z, sigma = state.room[MATRIX:], state.room[HALF], sigma_of(t, state)
     for a in range(z.size):
@@ -41,7 +40,7 @@ def drawn_theta(t, state, rng):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def thompson(t, state, rng):  # type: ignore[no-untyped-def]
+def thompson(t, state, rng):
     """Choose as `ProjectedTS.select` does."""
     sampled, K = state.arms[GAPS], state.learn.shape[0]
     if state.scales.size > 0:
@@ -55,7 +54,7 @@ def thompson(t, state, rng):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def sample_effects(t, state, rng):  # type: ignore[no-untyped-def]
+def sample_effects(t, state, rng):
     """Fill `GAPS` with the score of each arm under a draw of theta and of the arms' effects."""
     arms, scales, z, drawn = state.arms, state.scales, state.room[HALF], state.room[TURNED]
     L, sigma, sampled = state.room[MATRIX:], scales[NOISE], arms[GAPS]
@@ -75,9 +74,9 @@ def sample_effects(t, state, rng):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def steps(state, world, tally, noise_rng, rng, first, last, stop):  # type: ignore[no-untyped-def]
+def steps(state, world, tally, noise_rng, rng, first, last, stop):
     """Choose as `ProjectedTS.select` does."""
-    state, world, tally = prepared(state, world, tally)
+    state, world, tally = lent(state), lent(world), lent(tally)
     for t in range(first, last + 1):
         if stopped(t, stop):
             break
@@ -85,9 +84,9 @@ def steps(state, world, tally, noise_rng, rng, first, last, stop):  # type: igno
 
 
 @kernel
-def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
+def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, stop):
     """Choose as `ProjectedTS.select` does, where the arms change."""
-    state, shown, items, tally = borrowed_offers(state, shown, items, tally)
+    state, shown, items, tally = lent(state), lent(shown), lent(items), lent(tally)
     for t in range(1, horizon + 1):
         if stopped(t, stop):
             break
@@ -96,9 +95,9 @@ def offer_steps(state, shown, items, tally, offer_rng, noise_rng, rng, horizon, 
 
 
 @kernel
-def convex_steps(state, world, tally, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
+def convex_steps(state, world, tally, noise_rng, rng, horizon, stop):
     """Choose as `ProjectedTS.select` does, on a convex set."""
-    state, world, tally = borrowed_set(state, world, tally)
+    state, world, tally = lent(state), lent(world), lent(tally)
     for t in range(1, horizon + 1):
         if stopped(t, stop):
             break

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from numba import njit
 
-from projbandits.simulation.kernels.compiler import OPTIONS
-from projbandits.simulation.kernels.convex import borrowed_set, play_point
-from projbandits.simulation.kernels.linear import SCORES, SQUARES, prepared, stopped
+from projbandits.simulation.kernels.compiler import OPTIONS, lent
+from projbandits.simulation.kernels.convex import play_point
+from projbandits.simulation.kernels.linear import SCORES, SQUARES, stopped
 from projbandits.simulation.kernels.step import step
 
 
@@ -43,8 +43,8 @@ def finite_loop(rule: Callable[..., Any], keeps: int) -> Any:
     choose = rule if hasattr(rule, "py_func") else njit(nogil=True)(rule)
 
     @njit(**OPTIONS)
-    def steps(state, world, tally, noise_rng, rng, first, last, stop, wrong):  # type: ignore[no-untyped-def]
-        state, world, tally = prepared(state, world, tally)
+    def steps(state, world, tally, noise_rng, rng, first, last, stop, wrong):
+        state, world, tally = lent(state), lent(world), lent(tally)
         K = state.learn.shape[0]
         view = View(
             state.arms[SCORES, :K],
@@ -77,8 +77,8 @@ def convex_loop(rule: Callable[..., Any]) -> Any:
     choose = rule if hasattr(rule, "py_func") else njit(nogil=True)(rule)
 
     @njit(**OPTIONS)
-    def convex_steps(state, world, tally, noise_rng, rng, horizon, stop):  # type: ignore[no-untyped-def]
-        state, world, tally = borrowed_set(state, world, tally)
+    def convex_steps(state, world, tally, noise_rng, rng, horizon, stop):
+        state, world, tally = lent(state), lent(world), lent(tally)
         linear = state.linear
         view = View(
             None,
