@@ -1,5 +1,6 @@
 """One thread for linear algebra while trials are played, decisions made and logs read."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,20 @@ class Watching(pb.CURSE):
 seen: list[set[int]] = []
 
 
+@pytest.mark.parametrize("worker", [False, True])
 @pytest.mark.parametrize(("arms", "threads"), [(10, 2), (1000, 1)])
-def test_a_decision_among_many_arms_is_made_in_one_thread(arms: int, threads: int) -> None:
+def test_a_decision_among_many_arms_is_made_in_one_thread(
+    arms: int, threads: int, worker: bool
+) -> None:
     X = np.random.default_rng(0).normal(size=(arms, 8))
     decider = pb.Decider(Watching(), subspace=pb.Subspace.coordinates([0], d=8), seed=0)
     with threadpoolctl.threadpool_limits(2, user_api="blas"):
         seen.clear()
-        decider.ask(X)
+        if worker:
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(decider.ask, X).result()
+        else:
+            decider.ask(X)
         assert seen == [{threads}]
         assert _threads() == {2}
 

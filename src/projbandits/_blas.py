@@ -39,10 +39,8 @@ def single_threaded_blas() -> Iterator[None]:
     libraries = _libraries()
     with _lock:
         if _holders == 0:
-            # Not by `limit`: what it does besides takes three times as long.
             _before = [library.get_num_threads() for library in libraries]
-            for library in libraries:
-                library.set_num_threads(1)
+            _set([1] * len(libraries))
         _holders += 1
     try:
         yield
@@ -50,7 +48,7 @@ def single_threaded_blas() -> Iterator[None]:
         with _lock:
             _holders = max(_holders - 1, 0)  # a process that was forked meanwhile has none
             if _holders == 0:
-                _restore()
+                _set(_before)
 
 
 def while_small(rows: int, d: int) -> AbstractContextManager[None]:
@@ -72,9 +70,15 @@ def single_threaded() -> AbstractContextManager[Any]:
     return limits
 
 
-def _restore() -> None:
-    for library, threads in zip(_libraries(), _before, strict=False):
-        library.set_num_threads(threads)
+def _set(threads: list[int]) -> None:
+    """Set the number of threads of each library, from whichever thread of the process."""
+    # Not by `limit`: what it does besides takes three times as long.
+    for library, count in zip(_libraries(), threads, strict=False):
+        # The first thread that sets it would keep control, and calls of others do nothing.
+        free = getattr(library, "clear_controlling_thread", lambda force: None)
+        free(force=True)
+        library.set_num_threads(count)
+        free(force=True)
 
 
 def _forked() -> None:
@@ -83,7 +87,7 @@ def _forked() -> None:
     _lock = Lock()
     if _holders:
         _holders = 0
-        _restore()
+        _set(_before)
 
 
 if hasattr(os, "register_at_fork"):

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits.audit.exposure import Exposed, exposure, followed, tilt
-from projbandits.audit.segments import Segments
+from projbandits.audit.exposure import Counts, exposure, followed, segmented, tilt
 from tests.audit import fooled
 from tests.films import COLUMNS, played
 
@@ -32,11 +31,12 @@ def test_the_variance_of_a_difference_is_that_of_attributes_dealt_anew() -> None
     offered = rng.uniform(0.5, 2.0, size=40)
     chosen = rng.poisson(offered).astype(float)
     inside = rng.random(40) < 0.4
-    found = tilt(offered, chosen, inside, np.full(40, True))
+    counts = np.array([offered, chosen])
+    found = tilt(counts, inside, np.full(40, True))
     drawn = []
     for _ in range(4000):
         dealt = rng.permutation(inside)
-        one = tilt(offered, chosen, dealt, np.full(40, True))
+        one = tilt(counts, dealt, np.full(40, True))
         drawn.append(one.chosen - one.offered)
     assert np.std(drawn) == pytest.approx(found.error, rel=0.05)  # its error is 1.1 %
     assert abs(np.mean(drawn)) < 4 * found.error / np.sqrt(4000)
@@ -49,13 +49,13 @@ def test_what_noise_makes_in_one_to_fifty_of_a_thousand_logs_is_left_open(
     # In 200 decisions between a young and an old item, all of them different, z is a tenth of how
     # many more young ones were chosen: 2, 2.8 and 4. Of two groups, noise explains 2.24 at a level
     # of 5 %, and 3.48 at 0.1 %.
-    exposed = Exposed(400)
+    counts = Counts(400)
     for i in range(200):
-        exposed.add(np.array([2 * i, 2 * i + 1]), int(i >= young), None, "best guess")
+        counts.add(np.array([2 * i, 2 * i + 1]), int(i >= young), None, "best guess")
     first, everyone = np.arange(400) % 2 == 0, np.full(400, True)
     groups = {"age": ([("young", first), ("old", ~first)], everyone)}
     nothing = followed(np.zeros((4, 0)), [], 400)
-    answer = exposure(exposed, groups, np.zeros(400), nothing, by=None, unmatched=0.0)
+    answer = exposure(counts, groups, np.zeros(400), nothing)
     assert answer.table["z"].tolist() == pytest.approx(
         [(2 * young - 200) / 10, (200 - 2 * young) / 10], rel=0.01
     )
@@ -217,14 +217,13 @@ def test_segments_are_what_came_with_the_call_and_keep_their_names() -> None:
     assert first == "all"
     assert (low[:5], high[:5]) == ("up to", "above")
     assert middle == f"{low[6:]} to {high[6:]}"
-    segment = Segments.of([1, "all", "others", 1.0, True, "not said", *"abcdefghijklmnopq", "z"])
-    assert segment is not None
-    assert segment(1) == segment(1.0) == "1"
-    assert segment(True) == "True"
-    assert [segment(name) for name in ("all", "not said")] == ["'all'", "'not said'"]
-    assert segment("z") == "others" != segment("others")
-    assert segment(None) == "not said"
-    assert Segments.of([None]) is None
+    values = [1, "all", "others", 1.0, True, "not said", *"abcdefghijklmnopq", "z", None]
+    segments, order = segmented("page", values)
+    assert segments[0] == segments[3] == "1"
+    assert segments[4] == "True"
+    assert [segments[1], segments[5]] == ["'all'", "'not said'"]
+    assert segments[-2:] == order[-2:] == ["others", "not said"]
+    assert segments[2] == "'others'"
 
 
 def test_protected_numbers_are_grouped_in_the_units_of_their_columns() -> None:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from jsonschema import ValidationError, validate
 
 import projbandits as pb
 from projbandits.audit.audit import Audit
-from projbandits.audit.plain import schema
+from projbandits.audit.schema import schema
 from tests.audit import fooled
 from tests.films import played
 
@@ -121,37 +122,6 @@ def test_a_page_fits_its_screen(
     assert np.ptp(picture) > 0.5
 
 
-def valid(value: Any, rule: dict[str, Any], root: dict[str, Any], where: str = "audit") -> None:
-    """Check a value against the parts of JSON Schema that the audit's schema uses."""
-    if "$ref" in rule:
-        rule = root["$defs"][rule["$ref"].rsplit("/", 1)[1]]
-    used = {"type", "properties", "required", "items", "const", "enum", "minimum"}
-    known = {*used, "additionalProperties", "$schema", "$defs", "title", "description"}
-    assert {*rule} <= known, where
-    kinds: dict[str, Any] = {
-        "object": dict, "array": list, "string": str, "boolean": bool, "null": type(None),
-        "integer": int, "number": (int, float),
-    }  # fmt: skip
-    if "type" in rule:
-        names = [rule["type"]] if isinstance(rule["type"], str) else rule["type"]
-        fits = [
-            isinstance(value, kinds[n]) and (n == "boolean" or not isinstance(value, bool))
-            for n in names
-        ]
-        assert any(fits), (where, value, names)
-    assert "const" not in rule or value == rule["const"], where
-    assert "enum" not in rule or value in rule["enum"], where
-    assert "minimum" not in rule or value >= rule["minimum"], where
-    if isinstance(value, dict):
-        assert {*rule["required"]} <= {*value}, (where, {*rule["required"]} - {*value})
-        assert {*value} <= {*rule["properties"]}, (where, {*value} - {*rule["properties"]})
-        for name, each in value.items():
-            valid(each, rule["properties"][name], root, f"{where}.{name}")
-    if isinstance(value, list):
-        for i, each in enumerate(value):
-            valid(each, rule["items"], root, f"{where}[{i}]")
-
-
 @pytest.mark.parametrize(
     "decider",
     [
@@ -163,12 +133,12 @@ def valid(value: Any, rule: dict[str, Any], root: dict[str, Any], where: str = "
     ],
 )
 def test_the_json_of_an_audit_follows_its_schema(decider: Any) -> None:
-    valid(decider().audit().to_dict(), schema(), schema())
+    validate(decider().audit().to_dict(), schema())
 
 
 def test_names_that_users_chose_are_in_the_json(evil: Audit) -> None:
-    valid(evil.to_dict(), schema(), schema())
+    validate(evil.to_dict(), schema())
     assert EVIL in evil.to_json()
     broken = {**evil.to_dict(), "influence": "no"}
-    with pytest.raises(AssertionError):
-        valid(broken, schema(), schema())
+    with pytest.raises(ValidationError, match="'no' is not one of"):
+        validate(broken, schema())

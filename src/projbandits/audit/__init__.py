@@ -1,1 +1,1 @@
-"""Accounts of what was decided: `explain` one decision, `audit` all of them."""
+"""Evidence from the log on whether the part that must not count had an influence."""

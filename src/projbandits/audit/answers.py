@@ -1,4 +1,4 @@
-"""What the four answers of an audit share: a finding, sizes with intervals, and a level."""
+"""The form of the four answers of an audit: a finding, sizes with intervals, and a level."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from projbandits._validation import Array
 from projbandits.statistics import Estimate, normal_quantile
+from projbandits.statistics import share as share_of
 
 Influence = Literal["none", "exploration", "found", "unclear"]
 """The outcome of an audit: cleared; cleared for scores only; not cleared, since an influence was
@@ -29,7 +31,7 @@ ZERO = Estimate(0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Answer:
+class AuditAnswer:
     """The answer to one question of an audit.
 
     Parameters
@@ -80,7 +82,7 @@ def sized(
     >>> size.value, share.value
     (5.0, 0.25)
     """
-    size = float(np.sqrt(_squares(effect[None], spread)[0]))
+    size = float(_lengths(effect[None], spread)[0])
     if beyond and size > 0:
         along = spread @ effect / size
         reach = normal_quantile(CONFIDENCE) * float(np.sqrt(along @ covariance @ along))
@@ -88,13 +90,21 @@ def sized(
         values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         errors = np.random.default_rng(0).standard_normal((DRAWS, len(effect))) @ root.T
-        reach = float(np.quantile(np.sqrt(_squares(errors, spread)), CONFIDENCE))
+        reach = float(np.quantile(_lengths(errors, spread), CONFIDENCE))
     found = Estimate(size, max(0.0, size - reach), size + reach)
     if not total > 0:
         return found, ZERO if found.high == 0 else UNKNOWN_SIZE
     return found, Estimate(*(end * end / total for end in found))
 
 
-def _squares(rows: Array, spread: Array) -> Array:
-    squares: Array = np.einsum("ij,jk,ik->i", rows, spread, rows)
-    return np.maximum(squares, 0.0)
+def _lengths(rows: Array, spread: Array) -> Array:
+    squares: Array = np.einsum("ij,ij->i", rows @ spread, rows)
+    return np.sqrt(np.maximum(squares, 0.0))
+
+
+def rate(happened: NDArray[np.bool_]) -> Estimate:
+    """Return a share with Wilson's interval; nan of nothing."""
+    if not len(happened):
+        return UNKNOWN_SIZE
+    value, low, high = share_of(happened)
+    return Estimate(value, max(0.0, low), min(1.0, high))

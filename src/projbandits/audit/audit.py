@@ -1,9 +1,10 @@
 """Evidence from the log on whether the part that must not count had an influence.
 
 Four questions are answered apart. Would other protected parts change the scores (`scores.py`), or
-what is chosen (`again.py`, `choices.py`)? Has their effect moved into the kept part (`leak.py`)? Do
-choices follow them all the same (`exposure.py`)? Here the numbers are put together; `words.py` says
-what they mean, `plots` draws them, and `page.py` is for the person who must sign.
+what is chosen (`choices.py`)? Has their effect moved into the kept part (`leak.py`)? Do choices
+follow them all the same (`exposure.py`)? `sample.py` goes through the log once, and here the
+numbers are put together; `prose.py` says what they mean, `plots` draws them, and `page.py` is for
+the person who must sign.
 """
 
 from __future__ import annotations
@@ -12,38 +13,35 @@ import importlib
 import json
 import os
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._blas import single_threaded_blas
 from projbandits._version import __version__
-from projbandits.audit import items as reading
 from projbandits.audit import prose
 from projbandits.audit.answers import Influence
 from projbandits.audit.choices import Choices, choices
-from projbandits.audit.exposure import Exposure, Who, exposure, followed
+from projbandits.audit.exposure import ALL, KINDS, Exposure, exposure, followed
+from projbandits.audit.items import ItemOf, OfferedItems, grouped, protected_attributes, read
 from projbandits.audit.leak import Leak, leak
-from projbandits.audit.offered_items import OfferedItems
-from projbandits.audit.protected import Protected
-from projbandits.audit.proxies import has_boosting, proxies
-from projbandits.audit.sample import Made, made
+from projbandits.audit.page import page
+from projbandits.audit.protected import Protected, along
+from projbandits.audit.proxies import ProxyRow, has_boosting, proxies
+from projbandits.audit.sample import Progress, Sample
+from projbandits.audit.schema import plain
 from projbandits.audit.scores import Scores, scores
-from projbandits.audit.segments import Segments
-from projbandits.audit.tally import Gathered, Outcomes
 from projbandits.ledger.history import History
-from projbandits.ridge import Ridge
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 class About(NamedTuple):
-    """What an audit is of.
+    """The subject of an audit.
 
     Parameters
     ----------
@@ -51,12 +49,14 @@ class About(NamedTuple):
         The ledger's name and key.
     position : int
         The last event of the ledger that the audit holds for.
+    head : str
+        That position and the hash of its event, which vouches for all before it.
     made : float
         When it was made, in seconds since 1970.
     version : str
         The version of the library.
     strategy : str
-        Who decides.
+        The strategy that decides.
     aims_at, learns_on : str
         What it says that it aims at and learns on.
     protected, varied : tuple of str
@@ -75,11 +75,12 @@ class About(NamedTuple):
     name: str
     key: str
     position: int
+    head: str
     made: float
     version: str
     strategy: str
-    aims_at: str
-    learns_on: str
+    aims_at: Literal["projection", "return"]
+    learns_on: Literal["arm", "projection"]
     protected: tuple[str, ...]
     varied: tuple[str, ...]
     decisions: int
@@ -125,7 +126,7 @@ class Audit:
     choices: Choices
     leak: Leak
     exposure: Exposure
-    proxies: pd.DataFrame
+    proxies: Annotated[pd.DataFrame, ProxyRow]
     given_up: Costs
     about: About
 
@@ -164,8 +165,6 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values; docs/audit.md has the schema."""
-        from projbandits.audit.plain import plain
-
         return plain(self)
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -180,8 +179,6 @@ class Audit:
         path : path, optional
             Where to write it.
         """
-        from projbandits.audit.page import page
-
         text = page(self)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
@@ -196,130 +193,95 @@ class Audit:
 
 
 @single_threaded_blas()
-def audit(history: History, attributes: Any = None, by: str | None = None) -> Audit:
-    """Return the audit of the logged decisions among finitely many arms that were kept.
+def audit(
+    history: History,
+    attributes: Any = None,
+    by: str | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Return the audit of the logged decisions among finitely many arms.
 
     Parameters
     ----------
     history : History
-        Where they are.
-    attributes, by : optional
+        The decisions, up to the position that the audit shall hold for.
+    attributes, by, progress : optional
         See `Decider.audit`.
     """
-    known = history.belief()
-    items = OfferedItems(history.arms())
+    known, items = history.belief(), OfferedItems(history.arms())
     if not len(items.vectors):
-        raise _nothing(made(history, items, None))
+        raise ValueError(
+            "the log has no decision among finitely many arms that could be audited, got "
+            f"{sum(map(len, history.chunks()))} on infinite sets"
+        )
     protected = Protected.of(known.subspace, known.columns, items.vectors)
-    extra = None
-    if attributes is not None:
-        extra = reading.read(attributes, items.vectors, known, items.labels)
-    it = Gathered(known, items, protected, _theta(history, items), _segments(history, items, by))
-    it.add_all(made(history, items, by))
-    n = max(it.cases, 1)
-    offered = it.exposed.offered
-    who = items.who(known.features, it.exposed.largest)
-    one_each = _one_each(offered > 0, who)
-    values = {name: it.values(name) for name in protected.pieces}
-    pieces = {
-        name: reading.grouped(column, offered)
-        for name, column in reading.protected_attributes(values, known.features).items()
+    extra = None if attributes is None else read(attributes, items, known)
+    sample = Sample(history, items, protected, by, progress)
+    n = max(sample.cases, 1)
+    offered = sample.counts.of(ALL, None, *KINDS)[0]
+    item_of = items.numbers(known.features, sample.counts.largest)
+    one_each = _one_each(offered > 0, item_of)
+    values = {name: along(v, items.vectors) for name, v in protected.pieces.items()}
+    given = {
+        name: grouped(column, offered)
+        for name, column in protected_attributes(values, known.features).items()
     }
     unmatched = 0.0
     if extra is not None:
         unmatched = float(extra.iloc[one_each].isna().all(axis=1).mean())
         for column in extra.columns:
-            name = column if column not in pieces else f"{column} (given)"
-            pieces[name] = reading.grouped(extra[column], offered)
-    first = scores(it)
-    varied = bool(protected.varied)
-    answers = {
-        "scores": first,
-        "choices": choices(it.weighed, it.late, varied=varied, scores=first.found),
-        "leak": leak(known, it.log, protected, it.spread / n, it.varied / n),
-        "exposure": exposure(
-            it.exposed,
-            pieces,
-            items.vectors @ it.aim,
-            followed(it.followed, [*protected.pieces], len(one_each)),
-            by=by,
-            unmatched=unmatched,
-            who=who,
-        ),
-    }
-    about = _about(history, it)
-    said: dict[str, Any] = {
-        name: replace(answer, verdict=getattr(prose, name)(answer, about))
-        for name, answer in answers.items()
-    }
-    return Audit(
-        **said,
-        proxies=proxies(items.vectors[one_each], known.subspace, known.columns, protected),
-        given_up=Costs(*(float(x) for x in it.lost / n)),
-        about=about,
-    )
-
-
-def _segments(history: History, items: OfferedItems, by: str | None) -> Segments | None:
-    """Return what tells the segment of what came with a decision under `by`."""
-    if by is None:
-        return None
-    found = Segments.of(one.segment for one in made(history, items, by, look=False))
-    if found is None:
-        raise ValueError(
-            "by must be a column of the context or a key of meta, which some decision has, got "
-            f"{by!r}"
-        )
-    return found
-
-
-def _one_each(seen: NDArray[np.bool_], who: Who) -> NDArray[np.int64]:
-    """Return an arm of each item that was on offer, in one of its contexts, drawn at random."""
-    rows = np.flatnonzero(seen)
-    if who is None:
-        return rows
-    rows = np.random.default_rng(0).permutation(rows)
-    return np.sort(rows[np.unique(who[rows], return_index=True)[1]])
-
-
-def _theta(history: History, items: OfferedItems) -> Any:
-    """Return what the returns are believed to follow, the protected part's effect included."""
-    ridge = history.belief().state.ridge
-    if history.belief().strategy.learns_on != "projection":
-        return ridge.theta
-    # Of a strategy that learns on projections, what it believes of whole arms is not known.
-    outcomes = Outcomes(Ridge.prior(ridge.d, ridge.penalty, ridge.intercept))
-    for one in made(history, items, None, look=False):
-        outcomes.add(one)
-    return outcomes.ridge.theta
-
-
-def _nothing(decisions: Iterable[Made]) -> ValueError:
-    every = [one.chosen is None for one in decisions]
-    return ValueError(
-        "the log has no decision among finitely many arms that could be audited, got "
-        f"{len(every) - sum(every)} among too many arms to keep and {sum(every)} on infinite sets"
-    )
-
-
-def _about(history: History, it: Gathered) -> About:
-    known = history.belief()
-    return About(
+            name = column if column not in given else f"{column} (given)"
+            given[name] = grouped(extra[column], offered)
+    first = scores(sample)
+    about = About(
         name=history.name,
         key=known.key,
-        position=known.position,
+        position=history.position,
+        head=history.head,
         made=time.time(),
         version=__version__,
         strategy=repr(known.strategy),
         aims_at=known.strategy.aims_at,
         learns_on=known.strategy.learns_on,
-        protected=tuple(it.protected.pieces),
-        varied=tuple(it.protected.varied),
-        decisions=it.decisions,
-        looked_at=it.cases,
-        decided_again=len(it.weighed),
-        outcomes=it.log.n,
-        left_out=dict(it.left_out),
-        learnt=it.learnt,
+        protected=tuple(protected.pieces),
+        varied=tuple(protected.varied),
+        decisions=sample.decisions,
+        looked_at=sample.cases,
+        decided_again=len(sample.reruns),
+        outcomes=sample.log.n,
+        left_out=sample.left_out,
+        learnt=sample.learnt,
         boosting=has_boosting(),
     )
+    answers: dict[str, Any] = {
+        "scores": first,
+        "choices": choices(sample.reruns, varied=bool(protected.varied), scores=first.found),
+        "leak": leak(known, sample.log, protected, sample.spread / n, sample.varied / n),
+        "exposure": exposure(
+            sample.counts,
+            given,
+            items.vectors @ sample.aim,
+            followed(sample.followed, [*protected.pieces], len(one_each)),
+            by=by,
+            segments=sample.segments,
+            unmatched=unmatched,
+            item_of=item_of,
+        ),
+    }
+    for name, answer in answers.items():
+        answers[name] = replace(answer, verdict=getattr(prose, name)(answer, about))
+    return Audit(
+        **answers,
+        proxies=proxies(items.vectors[one_each], known, protected),
+        given_up=Costs(*(sample.lost / n).tolist()),
+        about=about,
+    )
+
+
+def _one_each(seen: NDArray[np.bool_], item_of: ItemOf) -> NDArray[np.int64]:
+    """Return an arm of each item that was on offer, in one of its contexts, drawn at random."""
+    rows = np.flatnonzero(seen)
+    if item_of is None:
+        return rows
+    rows = np.random.default_rng(0).permutation(rows)
+    return np.sort(rows[np.unique(item_of[rows], return_index=True)[1]])

@@ -10,22 +10,37 @@ never change are few observations, and are treated as such.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._validation import Array
-from projbandits.audit.answers import AUDIT_LEVEL, CONFIDENCE, UNKNOWN_SIZE, Answer
-from projbandits.audit.segments import ALL, Segments
+from projbandits.audit.answers import AUDIT_LEVEL, CONFIDENCE, UNKNOWN_SIZE, AuditAnswer
+from projbandits.audit.items import Group, ItemOf, cut
+from projbandits.features.contexts import named
 from projbandits.statistics import Estimate, normal_quantile
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CHOICE_KINDS = ("best guess", "explored", "chosen")
+ALL = "all"
+"""The segment of all decisions together."""
+
+OTHERS = "others"
+"""The segment of all values but the most frequent ones."""
+
+NOT_SAID = "not said"
+"""The segment of a decision that does not say it."""
+
+MOST_SEGMENTS = 20
+
+KINDS = ("best guess", "explored")
+"""The kinds of choices that were looked at."""
+
 LEAST = 5
 """A group must have this many items in effect on either side, or nothing can be told of it."""
 
@@ -41,9 +56,40 @@ FOLLOWED = 0.1
 LEAST_ITEMS = 100
 LEAST_DECISIONS = 30
 
+GroupRow = TypedDict(
+    "GroupRow",
+    {
+        "attribute": str,
+        "group": str,
+        "segment": str,
+        "offered": float,
+        "best guess": float,
+        "explored": float,
+        "chosen": float,
+        "difference": float,
+        "low": float,
+        "high": float,
+        "z": float,
+        "chosen_z": float,
+        "decisions": int,
+        "guesses": int,
+    },
+)
+"""A group in a segment in the table of exposure."""
+
+
+class FollowedRow(TypedDict):
+    """A protected piece in the table of what scores follow."""
+
+    piece: str
+    r2: float
+    low: float
+    high: float
+    r: float
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Exposure(Answer):
+class Exposure(AuditAnswer):
     """Whether choices follow a protected attribute beyond what was on offer.
 
     It is judged by best guesses: exploring looks at whole arms, and is counted beside them.
@@ -66,7 +112,7 @@ class Exposure(Answer):
     critical : float
         The z-score beyond which a difference is said to be there, with so many of them.
     by : str or None
-        What the segments are.
+        The column that makes the segments.
     unmatched : float
         The share of offered items of which no attributes are known.
     untold : list of str
@@ -75,8 +121,8 @@ class Exposure(Answer):
         How many differences were tested.
     """
 
-    table: pd.DataFrame
-    followed: pd.DataFrame
+    table: Annotated[pd.DataFrame, GroupRow]
+    followed: Annotated[pd.DataFrame, FollowedRow]
     critical: float
     by: str | None
     unmatched: float
@@ -86,8 +132,8 @@ class Exposure(Answer):
     @property
     def tilted(self) -> pd.DataFrame:
         """The rows in which all choices differ beyond noise, though best guesses do not."""
-        beyond = (self.table[["z", "chosen_z"]].abs() > self.critical).to_numpy()
-        found: pd.DataFrame = self.table[beyond[:, 1] & ~beyond[:, 0]]
+        beyond = self.table[["z", "chosen_z"]].abs() > self.critical
+        found: pd.DataFrame = self.table[beyond["chosen_z"] & ~beyond["z"]]
         return found
 
     @property
@@ -98,57 +144,88 @@ class Exposure(Answer):
         return found
 
 
-class Exposed:
-    """How often each arm was chosen, and how often it was on offer.
+def segmented(by: str | None, values: list[Any]) -> tuple[list[str], list[str]]:
+    """Return the segment of each decision, and the segments in order.
+
+    Numbers of more than six values are cut at their terciles. Of other values the twenty most
+    frequent have a segment each. A value that is called like a segment of the audit's own is
+    written in quotes.
+
+    Parameters
+    ----------
+    by : str or None
+        The column of the context, or the key of a note, that tells the segments.
+    values : list
+        What it was at each decision; None where nothing was said.
+
+    Examples
+    --------
+    >>> from projbandits.audit.exposure import segmented
+    >>> segmented("page", ["a", "all", "a", None])
+    (['a', "'all'", 'a', 'not said'], ["'all'", 'a', 'others', 'not said'])
+    >>> segmented("age", [*range(30)])[1]
+    ['up to 9.67', '9.67 to 19.3', 'above 19.3', 'others', 'not said']
+    """
+    said = [value for value in values if value is not None]
+    if by is None:
+        return [], []
+    if not said:
+        raise ValueError(
+            "by must be a column of the context or a key of meta, which some decision has, got "
+            f"{by!r}"
+        )
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in said):
+        kept, ends = cut(np.array(said, dtype=np.float64))
+        texts = iter([kept[code] for code in np.searchsorted(ends, said)])
+    else:
+        names = [*map(named, said)]
+        most = {name for name, _ in Counter(names).most_common(MOST_SEGMENTS)}
+        quoted = {name: repr(name) if name in (ALL, OTHERS, NOT_SAID) else name for name in most}
+        kept = sorted(quoted.values())
+        texts = iter([quoted.get(name, OTHERS) for name in names])
+    order = [*kept, OTHERS, NOT_SAID]
+    return [NOT_SAID if value is None else next(texts) for value in values], order
+
+
+class Counts:
+    """How often each arm was on offer, in shares of a decision, and how often it was chosen.
 
     Parameters
     ----------
     size : int
         How many distinct arms there are.
-    told : Segments or None
-        Which tell who asked.
     """
 
-    def __init__(self, size: int, told: Segments | None = None) -> None:
-        self._size, self._told = size, told
-        self._counts: dict[tuple[str, str], tuple[Array, Array]] = {}
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._counts: dict[tuple[str | None, str | None], Array] = {}
         self.largest = 0
-        self.decisions: dict[tuple[str, str], int] = {}
 
-    def add(self, rows: NDArray[np.int64], chosen: int, who: Any, kind: str | None) -> None:
-        """Count a decision; `kind` is "best guess", "explored" or not known."""
+    def add(
+        self, rows: NDArray[np.int64], chosen: int, segment: str | None, kind: str | None
+    ) -> None:
+        """Count a decision; its kind is among `KINDS`, or None if it was not looked at."""
         self.largest = max(self.largest, len(rows))
-        for place in (ALL,) if self._told is None else (ALL, self._told(who)):
-            for each in ("chosen",) if kind is None else ("chosen", "looked at", kind):
-                key = place, each
-                if key not in self._counts:
-                    self._counts[key] = np.zeros(self._size), np.zeros(self._size)
-                    self.decisions[key] = 0
-                offered, taken = self._counts[key]
-                # An arm may be on offer twice.
-                np.add.at(offered, rows, 1 / len(rows))
-                taken[rows[chosen]] += 1
-                self.decisions[key] += 1
+        key = segment, kind
+        if key not in self._counts:
+            self._counts[key] = np.zeros((2, self._size))
+        offered, taken = self._counts[key]
+        np.add.at(offered, rows, 1 / len(rows))  # an arm may be on offer twice
+        taken[rows[chosen]] += 1
 
-    @property
-    def segments(self) -> list[str]:
-        """The segments in order, all decisions first."""
-        found = [segment for segment, kind in self._counts if kind == "chosen"]
-        return found if self._told is None else sorted(found, key=self._told.order)
+    def of(self, segment: str, *kinds: str | None) -> Array:
+        """Return both counts in a segment, of the choices of some kinds."""
+        found = [
+            counts
+            for (where, kind), counts in self._counts.items()
+            if segment in (ALL, where) and kind in kinds
+        ]
+        return np.sum(found, axis=0) if found else np.zeros((2, self._size))
 
-    def counts(self, segment: str, kind: str) -> tuple[Array, Array]:
-        """Return how often arms were on offer, in shares of a decision, and chosen."""
-        empty = np.zeros(self._size)
-        return self._counts.get((segment, kind), (empty, empty))
-
-    @property
-    def offered(self) -> Array:
-        """How often each arm was on offer, in shares of a decision."""
-        return self.counts(ALL, "chosen")[0]
-
-
-Who = NDArray[np.int64] | None
-"""Which item each arm is; None where every arm is one of its own."""
+    def segments(self, order: list[str]) -> list[str]:
+        """Return the segments that have decisions, all decisions first."""
+        found = {segment for segment, _ in self._counts}
+        return [ALL, *(segment for segment in order if segment in found)]
 
 
 class Tilt(NamedTuple):
@@ -159,23 +236,25 @@ class Tilt(NamedTuple):
     error: float
     enough: bool
 
+    @property
+    def z(self) -> float:
+        """The excess in standard errors; nan where too few items were chosen."""
+        told = self.enough and self.error > 0
+        return (self.chosen - self.offered) / self.error if told else np.nan
+
 
 def tilt(
-    offered: Array,
-    chosen: Array,
-    inside: NDArray[np.bool_],
-    known: NDArray[np.bool_],
-    who: Who = None,
+    counts: Array, inside: NDArray[np.bool_], known: NDArray[np.bool_], item_of: ItemOf = None
 ) -> Tilt:
     """Return the tilt towards a group.
 
     Parameters
     ----------
-    offered, chosen : ndarray of shape (N,)
-        How often each arm was.
+    counts : ndarray of shape (2, N)
+        How often each arm was on offer, and how often it was chosen.
     inside, known : ndarray of bool
         Whether it belongs to the group, and whether that is known.
-    who : ndarray of int or None
+    item_of : ndarray of int or None
         Which item it is, where the same item has several arms, one for each context. An item that
         belongs to the group in some contexts only counts as two.
 
@@ -183,17 +262,16 @@ def tilt(
     --------
     >>> import numpy as np
     >>> from projbandits.audit.exposure import tilt
-    >>> half, first = np.full(4, 0.5), np.array([True, True, False, False])
-    >>> found = tilt(half, np.array([1.0, 1.0, 0.0, 0.0]), first, np.full(4, True))
+    >>> first = np.array([True, True, False, False])
+    >>> found = tilt(np.array([[0.5] * 4, [1.0, 1.0, 0.0, 0.0]]), first, np.full(4, True))
     >>> found.offered, found.chosen, round(found.error, 4)
     (0.5, 1.0, 0.2887)
     """
-    seen = known & (offered > 0)
-    o, c, a = offered[seen], chosen[seen], inside[seen].astype(np.float64)
-    if who is not None:
-        units, place = np.unique(2 * who[seen] + inside[seen], return_inverse=True)
-        sums = [np.bincount(place, weights=x, minlength=len(units)) for x in (o, c)]
-        o, c = (x.astype(np.float64) for x in sums)
+    seen = known & (counts[0] > 0)
+    (o, c), a = counts[:, seen], inside[seen].astype(np.float64)
+    if item_of is not None:
+        units, place = np.unique(2 * item_of[seen] + inside[seen], return_inverse=True)
+        o, c = (np.bincount(place, x, len(units)).astype(np.float64) for x in (o, c))
         a = (units % 2).astype(np.float64)
     n = float(c.sum())
     if n == 0 or len(a) < 2:
@@ -208,25 +286,26 @@ def tilt(
     return Tilt(float(o @ a) / n, float(c @ a) / n, float(error), enough)
 
 
-Groups = Mapping[str, tuple[list[tuple[str, NDArray[np.bool_]]], NDArray[np.bool_]]]
-"""For each attribute, its groups with who belongs to them, and of which items it is known."""
+Groups = Mapping[str, tuple[list[Group], NDArray[np.bool_]]]
+"""For each attribute, its groups, and of which items it is known."""
 
 
 def exposure(
-    exposed: Exposed,
+    counts: Counts,
     attributes: Groups,
     worth: Array,
     followed: pd.DataFrame,
     *,
-    by: str | None,
-    unmatched: float,
-    who: Who = None,
+    by: str | None = None,
+    segments: list[str] | None = None,
+    unmatched: float = 0.0,
+    item_of: ItemOf = None,
 ) -> Exposure:
     """Return how choices spread over the groups of attributes.
 
     Parameters
     ----------
-    exposed : Exposed
+    counts : Counts
         How often each arm was on offer and chosen.
     attributes : mapping
         The attributes, see `Groups`.
@@ -236,42 +315,75 @@ def exposure(
         See `Exposure`.
     by, unmatched : str or None, and float
         See `Exposure`.
-    who : ndarray of int or None
+    segments : list of str
+        The segments in order, where decisions have some.
+    item_of : ndarray of int or None
         Which item each arm is, see `tilt`.
     """
     import pandas as pd
 
-    rows = []
-    for name, (groups, known) in attributes.items():
-        for segment in exposed.segments:
-            for group, inside in groups:
-                rows.append(_row(exposed, segment, inside, known, who))
-                rows[-1] |= {"attribute": name, "group": group, "segment": segment}
-    shares = ["offered", *CHOICE_KINDS, "difference", "low", "high", "z", "chosen_z"]
-    names = ["attribute", "group", "segment", *shares, "decisions", "guesses"]
-    table = pd.DataFrame(rows, columns=names)
+    seen = counts.of(ALL, None, *KINDS)[0] > 0
+    found_in = {
+        segment: {kind: counts.of(segment, *kinds) for kind, kinds in LOOKS.items()}
+        for segment in counts.segments(segments or [])
+    }
+    rows = [
+        {"attribute": name, "group": group, "segment": segment}
+        | _row({kind: tilt(each, inside, known, item_of) for kind, each in found.items()})
+        | {"decisions": int(found["chosen"][1].sum()), "guesses": int(found[KINDS[0]][1].sum())}
+        for name, (groups, known) in attributes.items()
+        for segment, found in found_in.items()
+        for group, inside in groups
+    ]
+    table = pd.DataFrame(rows, columns=[*GroupRow.__annotations__])
     tested = int(table[["z", "chosen_z"]].notna().sum().sum())
-    critical = normal_quantile(1 - AUDIT_LEVEL / max(tested, 1)) if tested else np.nan
-    untold = _untold(table, attributes, exposed.offered > 0)
-    share, size = UNKNOWN_SIZE, UNKNOWN_SIZE
-    found: bool | None = None
     answer = Exposure(
-        found=None, size=UNKNOWN_SIZE, share=UNKNOWN_SIZE, table=table, followed=followed,
-        critical=critical, by=by, unmatched=unmatched, untold=untold, tested=tested,
-    )  # fmt: skip
-    if table["z"].notna().any():
-        top: dict[Any, Any] = table.to_dict("records")[int(np.nanargmax(table["z"].abs()))]
-        found = bool(abs(top["z"]) > critical)
-        noisy = abs(top["z"]) > normal_quantile(1 - UNCLEAR / tested)
-        unsure = noisy or len(untold) or len(answer.tilted) or len(answer.large)
-        if not found and unsure:
-            found = None
-        share = Estimate(top["difference"], top["low"], top["high"])
-        groups, known = attributes[top["attribute"]]
-        size = _worth(worth, dict(groups)[top["group"]], known & (exposed.offered > 0), who)
-    if (followed["low"] > FOLLOWED).any():
-        found = True
-    return replace(answer, found=found, size=size, share=share)
+        found=True if (followed["low"] > FOLLOWED).any() else None,
+        size=UNKNOWN_SIZE,
+        share=UNKNOWN_SIZE,
+        table=table,
+        followed=followed,
+        critical=normal_quantile(1 - AUDIT_LEVEL / tested) if tested else np.nan,
+        by=by,
+        unmatched=unmatched,
+        untold=_untold(table, attributes, seen),
+        tested=tested,
+    )
+    if not table["z"].notna().any():
+        return answer
+    top: dict[Any, Any] = table.to_dict("records")[int(np.nanargmax(table["z"].abs()))]
+    z = abs(top["z"])
+    noisy = z > normal_quantile(1 - UNCLEAR / tested)
+    unsure = noisy or len(answer.untold) or len(answer.tilted) or len(answer.large)
+    groups, known = attributes[top["attribute"]]
+    return replace(
+        answer,
+        found=True if answer.found or z > answer.critical else None if unsure else False,
+        share=Estimate(top["difference"], top["low"], top["high"]),
+        size=_worth(worth, dict(groups)[top["group"]], known & seen, item_of),
+    )
+
+
+LOOKS: dict[str, tuple[str | None, ...]] = {
+    **{kind: (kind,) for kind in KINDS},
+    "chosen": (None, *KINDS),
+    "looked at": KINDS,
+}
+"""The kinds of choices that are counted together."""
+
+
+def _row(tilts: dict[str, Tilt]) -> dict[str, float]:
+    best = tilts[KINDS[0]]
+    difference, half = best.chosen - best.offered, normal_quantile(CONFIDENCE) * best.error
+    return {
+        "offered": tilts["chosen"].offered,
+        **{kind: tilts[kind].chosen for kind in (*KINDS, "chosen")},
+        "difference": difference,
+        "low": difference - half,
+        "high": difference + half,
+        "z": best.z,
+        "chosen_z": tilts["looked at"].z,
+    }
 
 
 def _untold(table: pd.DataFrame, attributes: Groups, seen: NDArray[np.bool_]) -> list[str]:
@@ -285,50 +397,25 @@ def _untold(table: pd.DataFrame, attributes: Groups, seen: NDArray[np.bool_]) ->
     return [name for name in varied if name not in told]
 
 
-def _row(
-    exposed: Exposed, segment: str, inside: NDArray[np.bool_], known: NDArray[np.bool_], who: Who
-) -> dict[str, Any]:
-    tilts = {
-        kind: tilt(*exposed.counts(segment, kind), inside, known, who)
-        for kind in (*CHOICE_KINDS, "looked at")
-    }
-    best, every = tilts["best guess"], tilts["chosen"]
-    difference, half = best.chosen - best.offered, normal_quantile(CONFIDENCE) * best.error
-
-    def z(one: Tilt) -> float:
-        return (one.chosen - one.offered) / one.error if one.enough and one.error > 0 else np.nan
-
-    return {
-        "offered": every.offered,
-        **{kind: tilts[kind].chosen for kind in CHOICE_KINDS},
-        "difference": difference,
-        "low": difference - half,
-        "high": difference + half,
-        "z": z(best),
-        "chosen_z": z(tilts["looked at"]),
-        "decisions": exposed.decisions.get((segment, "chosen"), 0),
-        "guesses": exposed.decisions.get((segment, "best guess"), 0),
-    }
-
-
-def _worth(worth: Array, inside: NDArray[np.bool_], known: NDArray[np.bool_], who: Who) -> Estimate:
+def _worth(
+    worth: Array, inside: NDArray[np.bool_], known: NDArray[np.bool_], item_of: ItemOf
+) -> Estimate:
     """Return how much more the items of a group are worth than the others."""
-    one, other = (_by_item(worth, rows, who) for rows in (known & inside, known & ~inside))
+    one, other = (_by_item(worth, rows, item_of) for rows in (known & inside, known & ~inside))
     if len(one) < 2 or len(other) < 2:
         return UNKNOWN_SIZE
     difference = float(one.mean() - other.mean())
     variance = one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other)
-    half = normal_quantile(CONFIDENCE) * np.sqrt(variance)
-    return Estimate(difference, difference - float(half), difference + float(half))
+    half = normal_quantile(CONFIDENCE) * float(np.sqrt(variance))
+    return Estimate(difference, difference - half, difference + half)
 
 
-def _by_item(worth: Array, rows: NDArray[np.bool_], who: Who) -> Array:
-    """Return what each item is worth, averaged over its arms."""
-    if who is None:
+def _by_item(worth: Array, rows: NDArray[np.bool_], item_of: ItemOf) -> Array:
+    """Return the worth of each item, averaged over its arms."""
+    if item_of is None:
         return worth[rows]
-    _, place = np.unique(who[rows], return_inverse=True)
-    means: Array = np.bincount(place, weights=worth[rows]) / np.bincount(place)
-    return means
+    _, place = np.unique(item_of[rows], return_inverse=True)
+    return np.asarray(np.bincount(place, weights=worth[rows]) / np.bincount(place))
 
 
 def followed(sums: Array, names: list[str], items: int) -> pd.DataFrame:
@@ -346,13 +433,8 @@ def followed(sums: Array, names: list[str], items: int) -> pd.DataFrame:
     """
     import pandas as pd
 
-    r, extra, squares, n = sums
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = extra / n
-        half = normal_quantile(1 - AUDIT_LEVEL) * np.sqrt(
-            np.maximum(squares / n - mean**2, 0.0) / n
-        )
-        columns = {"r2": mean, "low": mean - half, "high": mean + half, "r": r / n}
-    table = pd.DataFrame(columns, index=pd.Index(names, name="piece"))
-    table.loc[(n < LEAST_DECISIONS) | (items < LEAST_ITEMS)] = np.nan
-    return table
+    n = np.where((sums[3] < LEAST_DECISIONS) | (items < LEAST_ITEMS), np.nan, sums[3])
+    r, mean, squares = sums[:3] / n
+    half = normal_quantile(1 - AUDIT_LEVEL) * np.sqrt(np.maximum(squares - mean**2, 0.0) / n)
+    columns = {"r2": mean, "low": mean - half, "high": mean + half, "r": r}
+    return pd.DataFrame(columns, index=pd.Index(names, name="piece"))

@@ -23,7 +23,7 @@ of theta_log less that of theta_all (Hausman's comparison), so the test errs on 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypedDict
 
 import numpy as np
 from scipy.special import stdtrit
@@ -35,12 +35,13 @@ from projbandits.audit.answers import (
     MATERIAL,
     UNKNOWN_SIZE,
     ZERO,
-    Answer,
+    AuditAnswer,
     sized,
 )
 from projbandits.audit.protected import Protected
 from projbandits.ledger.fold import Known, learns_plainly
 from projbandits.ridge import Ridge
+from projbandits.statistics import Estimate
 from projbandits.subspace import DEPENDENT, Subspace, feature_names
 
 if TYPE_CHECKING:
@@ -55,8 +56,21 @@ LEAST_SPARE_OUTCOMES = 10
 POWER = 0.9
 
 
+class LeakRow(TypedDict):
+    """A kept direction in the table of leaks."""
+
+    direction: str
+    believed: float
+    least_squares: float
+    leak: float
+    low: float
+    high: float
+    z: float
+    found_from: float
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Leak(Answer):
+class Leak(AuditAnswer):
     """Whether the effect of the protected part moved into the kept part.
 
     `size` is how far the leak spreads the scores of the arms on offer (a standard deviation, in
@@ -77,7 +91,7 @@ class Leak(Answer):
 
     outcomes: int
     critical: float
-    table: pd.DataFrame
+    table: Annotated[pd.DataFrame, LeakRow]
 
 
 class LeastSquares(NamedTuple):
@@ -93,12 +107,18 @@ class LeastSquares(NamedTuple):
         The span of what was observed, columns in units of their sizes.
     scale : ndarray of shape (d,)
         The columns' sizes.
+    free : int
+        How many observations there are beyond what was fitted.
+    sigma : float
+        The standard deviation of the noise.
     """
 
     theta: Array
     root: Array
     span: Array
     scale: Array
+    free: int
+    sigma: float
 
     @classmethod
     def of(cls, ridge: Ridge) -> LeastSquares:
@@ -110,13 +130,18 @@ class LeastSquares(NamedTuple):
         left, sizes, right = np.linalg.svd(R / scale, full_matrices=False)
         kept = sizes > DEPENDENT * max(sizes[0], 1.0)
         root = right[kept].T / sizes[kept] / scale[:, None]
-        return cls(root @ (left[:, kept].T @ z), root, right[kept].T, scale)
+        free = ridge.n - ridge.intercept - root.shape[1]
+        sigma = abs(float(ridge.factor[-1, -1])) / np.sqrt(max(free, 1))
+        return cls(root @ (left[:, kept].T @ z), root, right[kept].T, scale, free, sigma)
+
+    def _outside(self, turned: Array) -> Array:
+        """Return the part of directions, in units of the sizes, that was not observed."""
+        return turned - self.span @ (self.span.T @ turned)
 
     def told(self, basis: Array) -> Array:
         """Return a basis, row by row, of those combinations of directions that it tells."""
         turned = np.linalg.qr((basis / self.scale).T)[0]
-        outside = turned - self.span @ (self.span.T @ turned)
-        _, sizes, right = np.linalg.svd(outside, full_matrices=True)
+        _, sizes, right = np.linalg.svd(self._outside(turned), full_matrices=True)
         unseen = np.zeros(len(right), dtype=bool)
         unseen[: len(sizes)] = sizes > 1e-6
         return np.asarray((turned @ right[~unseen].T).T * self.scale)
@@ -124,14 +149,13 @@ class LeastSquares(NamedTuple):
     def leaves_out(self, spread: Array) -> float:
         """Return the share of a variance, each column in units of its size, that it cannot tell."""
         turned = spread / np.outer(self.scale, self.scale)
-        outside = turned - self.span @ (self.span.T @ turned)
-        return float(np.trace(outside) / max(np.trace(turned), np.finfo(np.float64).tiny))
+        total = max(np.trace(turned), np.finfo(np.float64).tiny)
+        return float(np.trace(self._outside(turned)) / total)
 
     def tells(self, direction: Array) -> bool:
         """Tell whether <direction, theta> follows from what was observed."""
         turned = direction / self.scale
-        outside = turned - self.span @ (self.span.T @ turned)
-        return bool(np.linalg.norm(outside) <= 1e-6 * np.linalg.norm(turned))
+        return bool(np.linalg.norm(self._outside(turned)) <= 1e-6 * np.linalg.norm(turned))
 
 
 def leak(known: Known, log: Ridge, protected: Protected, spread: Array, total: float) -> Leak:
@@ -150,64 +174,57 @@ def leak(known: Known, log: Ridge, protected: Protected, spread: Array, total: f
     """
     import pandas as pd
 
-    names, basis = _directions(known.subspace, known.columns, protected)
-    fit = LeastSquares.of(log)
-    free = log.n - log.intercept - fit.root.shape[1]
-    told = np.array([free >= LEAST_SPARE_OUTCOMES and fit.tells(b) for b in basis], dtype=bool)
-    if free >= LEAST_SPARE_OUTCOMES and not told.all():
+    fit, names, basis = LeastSquares.of(log), protected.kept_names, protected.kept
+    free, enough = max(fit.free, 1), fit.free >= LEAST_SPARE_OUTCOMES
+    told = np.array([enough and fit.tells(b) for b in basis], dtype=bool)
+    if enough and not told.all():
         # Of a constant beside all levels of a category, say, no column is told, but contrasts are.
         more = _contrasts(fit.told(basis), basis[told])
         named = Subspace(np.eye(log.d), tuple(feature_names(known.columns, log.d)))
-        names += [named.describe(each) for each in more]
-        basis = np.vstack([basis, more])
-        told = np.append(told, np.ones(len(more), dtype=bool))
-    believed = known.subspace.project(known.state.ridge.theta)
-    leaks = _moved(known, fit)
-    sigma = abs(float(log.factor[-1, -1])) / np.sqrt(max(free, 1))
-    errors = sigma * np.linalg.norm(basis @ fit.root, axis=1)
-    count = max(int(told.sum()), 1)
-    critical = float(stdtrit(max(free, 1), 1 - AUDIT_LEVEL / (2 * count)))
-    half = float(stdtrit(max(free, 1), 0.5 + CONFIDENCE / 2)) * errors
-    along = basis @ leaks
+        names = [*names, *map(named.describe, more)]
+        basis, told = np.vstack([basis, more]), np.append(told, np.ones(len(more), dtype=bool))
+    believed = basis @ known.subspace.project(known.state.ridge.theta)
+    fitted, along = basis @ fit.theta, basis @ _moved(known, fit)
+    errors = fit.sigma * np.linalg.norm(basis @ fit.root, axis=1)
+    critical = float(stdtrit(free, 1 - AUDIT_LEVEL / (2 * max(int(told.sum()), 1))))
+    half = float(stdtrit(free, 0.5 + CONFIDENCE / 2)) * errors
     # What rounding can make of the estimates is no leak, however little noise there is.
-    least = 1e-9 * np.maximum(np.abs(basis @ fit.theta), np.abs(basis @ believed))
-    z = np.divide(along, errors, out=np.zeros(len(basis)), where=errors > 0)
-    z[(errors == 0) & (np.abs(along) > least)] = np.inf
-    z[np.abs(along) <= least] = 0.0
+    rounded = np.abs(along) <= 1e-9 * np.maximum(np.abs(fitted), np.abs(believed))
+    z = np.where(rounded, 0.0, np.inf)
+    np.divide(along, errors, out=z, where=~rounded & (errors > 0))
     columns = {
-        "believed": basis @ believed,
-        "least_squares": basis @ fit.theta,
+        "believed": believed,
+        "least_squares": fitted,
         "leak": along,
         "low": along - half,
         "high": along + half,
         "z": z,
-        "found_from": (critical + float(stdtrit(max(free, 1), POWER))) * errors,
+        "found_from": (critical + float(stdtrit(free, POWER))) * errors,
     }
     table = pd.DataFrame(columns, index=pd.Index(names, name="direction"))
     table.loc[~told, [*columns][1:]] = np.nan
-    numbers: dict[str, Any] = {
-        "outcomes": log.n,
-        "critical": critical if told.any() else np.nan,
-        "table": table,
-    }
-    if not protected.pieces or (known.state.ridge.n and not protected.varied):
-        return Leak(found=None, size=UNKNOWN_SIZE, share=UNKNOWN_SIZE, **numbers)
-    if known.state.ridge.n == 0:
-        return Leak(found=None, size=ZERO, share=ZERO, **numbers)
-    if not told.any():
-        return Leak(found=None, size=UNKNOWN_SIZE, share=UNKNOWN_SIZE, **numbers)
+
+    def answer(found: bool | None, size: Estimate, share: Estimate) -> Leak:
+        return Leak(
+            found=found, size=size, share=share, outcomes=log.n,
+            critical=critical if told.any() else np.nan, table=table,
+        )  # fmt: skip
+
+    learnt = known.state.ridge.n > 0
+    if not protected.pieces or (learnt and not (protected.varied and told.any())):
+        return answer(None, UNKNOWN_SIZE, UNKNOWN_SIZE)
+    if not learnt:
+        return answer(None, ZERO, ZERO)
     inside = basis[told].T
-    covariance = inside @ (inside.T @ (sigma**2 * fit.root @ fit.root.T) @ inside) @ inside.T
+    covariance = inside @ (inside.T @ (fit.sigma**2 * fit.root @ fit.root.T) @ inside) @ inside.T
     beyond = told & (np.abs(z) > critical)
-    effect = inside @ along[told]
-    size, share = sized(effect, covariance, spread, total, beyond=bool(beyond.any()))
-    alone = (basis[beyond].T @ along[beyond]) if beyond.any() else np.zeros(len(spread))
-    material = float(alone @ spread @ alone) >= MATERIAL * total
-    found: bool | None = bool(beyond.any() and material)
+    size, share = sized(inside @ along[told], covariance, spread, total, beyond=bool(beyond.any()))
+    alone = basis[beyond].T @ along[beyond]
+    found: bool | None = bool(beyond.any() and alone @ spread @ alone >= MATERIAL * total)
     P = known.subspace.matrix
     if not found and fit.leaves_out(P @ spread @ P) > UNTOLD:
         found = None
-    return Leak(found=found, size=size, share=share, **numbers)
+    return answer(found, size, share)
 
 
 def _contrasts(told: Array, columns: Array) -> Array:
@@ -216,19 +233,6 @@ def _contrasts(told: Array, columns: Array) -> Array:
     rest = told - (told @ alone) @ alone.T
     _, sizes, right = np.linalg.svd(rest, full_matrices=False)
     return np.asarray(right[sizes > 1e-9 * max(float(np.abs(told).max(initial=0.0)), 1e-300)])
-
-
-def _directions(
-    subspace: Subspace, columns: tuple[str, ...] | None, protected: Protected
-) -> tuple[list[str], Array]:
-    """Return the kept columns, or where U is none of those a basis of it, with names."""
-    d = subspace.ambient
-    names = feature_names(columns, d)
-    if protected.whole:
-        places = [j for j, name in enumerate(names) if name not in protected.pieces]
-        return [names[j] for j in places], np.eye(d)[places]
-    named = Subspace(subspace.basis, tuple(names))
-    return [named.describe(b) for b in subspace.basis.T], subspace.basis.T
 
 
 def _moved(known: Known, fit: LeastSquares) -> Array:

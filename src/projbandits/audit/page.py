@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from projbandits._format import render
 from projbandits.audit import prose
 from projbandits.audit.answers import AUDIT_LEVEL
+from projbandits.audit.schema import rows
 
 if TYPE_CHECKING:
     from projbandits.audit.audit import Audit
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 
 def page(audit: Audit) -> str:
     """Return the page: one file that holds everything it shows."""
-    leaks, groups = audit.leak.table, audit.exposure.table
-    told = groups[groups["z"].notna()]
+    told = audit.exposure.table.dropna(subset="z")
     return render(
         "audit.html",
         audit=audit,
@@ -30,11 +30,11 @@ def page(audit: Audit) -> str:
         questions=prose.QUESTIONS,
         level=AUDIT_LEVEL,
         figure=b64encode(_png(audit)).decode(),
-        leaks=leaks.reset_index().to_dict("records"),
-        leaks_found_from=[*leaks["found_from"].dropna()],
-        groups=groups.to_dict("records"),
+        leaks=rows(audit.leak.table),
+        leaks_found_from=[*audit.leak.table["found_from"].dropna()],
+        groups=rows(audit.exposure.table),
         reach=[*(told["high"] - told["low"]) / 2],
-        proxies=audit.proxies.rename_axis("piece").reset_index().to_dict("records"),
+        proxies=rows(audit.proxies),
         boosted=bool(audit.proxies["r2_boosted"].notna().any()),
     )
 

@@ -10,9 +10,8 @@ import numpy as np
 from projbandits._format import interval, number, percent, percents
 from projbandits.audit.answers import AUDIT_LEVEL
 from projbandits.audit.choices import LEAST_AGAIN, MANY_CHANGED, SETTLED
-from projbandits.audit.exposure import FOLLOWED, LARGE
+from projbandits.audit.exposure import ALL, FOLLOWED, LARGE
 from projbandits.audit.proxies import PROXY
-from projbandits.audit.segments import ALL
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
 from projbandits._blas import single_threaded
 from projbandits._validation import Array
 from projbandits.audit.protected import Protected, along
-from projbandits.subspace import Subspace, feature_names
+from projbandits.ledger.fold import Known
+from projbandits.subspace import feature_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,9 +37,19 @@ LEAST_BOOSTED, MOST_BOOSTED = 60, 1000
 BOOSTING_FOLDS, BOOSTING_ROUNDS = 2, 25
 
 
-def proxies(
-    offered: Array, subspace: Subspace, columns: tuple[str, ...] | None, protected: Protected
-) -> pd.DataFrame:
+class ProxyRow(TypedDict):
+    """A protected piece in the table of proxies."""
+
+    piece: str
+    r2: float
+    r2_squares: float
+    closest: str | None
+    r2_closest: float
+    r2_boosted: float
+    arms: int
+
+
+def proxies(offered: Array, known: Known, protected: Protected) -> pd.DataFrame:
     """Return, for each protected piece, how well the kept features predict it.
 
     Shares of variance over the distinct arms, each arm predicted by a fit to the others: `r2` from
@@ -49,35 +60,30 @@ def proxies(
     """
     import pandas as pd
 
-    X = _some(offered)
-    names = feature_names(columns, X.shape[1])
-    kept = X @ subspace.matrix
+    X, pieces = _some(offered), protected.pieces
+    names, kept = feature_names(known.columns, X.shape[1]), X @ known.subspace.matrix
     if protected.whole:
-        places = [j for j, name in enumerate(names) if name not in protected.pieces]
-        names, kept = [names[j] for j in places], kept[:, places]
+        names, kept = protected.kept_names, X @ protected.kept.T
     # Any scale will do, and one near 1 keeps squares from drowning what they are squares of.
     size = kept.std(axis=0)
     kept = (kept - kept.mean(axis=0)) / np.where(size > 0, size, 1.0)
-    pieces = [piece in protected.varied for piece in protected.pieces]
-    Y = np.array([along(v, X) for v in protected.pieces.values()]).reshape(len(pieces), len(X)).T
+    Y = np.array([along(v, X) for v in pieces.values()]).reshape(len(pieces), len(X)).T
     designs = [kept, _with_squares(kept), *(_with_squares(z[:, None]) for z in kept.T)]
-    shares = np.where(pieces, np.array([predicted(Z, Y) for Z in designs]), np.nan).T
-    boosted = np.where(pieces, _boosted(kept, Y), np.nan)
-    rows = {}
-    for piece, by_boosting, (linear, squares, *alone) in zip(
-        protected.pieces, boosted, shares, strict=True
-    ):
-        closest = None if np.isnan(alone).all() else int(np.nanargmax(alone))
-        rows[piece] = {
-            "r2": linear,
-            "r2_squares": squares,
-            "closest": None if closest is None else names[closest],
-            "r2_closest": np.nan if closest is None else alone[closest],
-            "r2_boosted": by_boosting,
-            "arms": len(X),
-        }
-    shape = ["r2", "r2_squares", "closest", "r2_closest", "r2_boosted", "arms"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=shape)
+    shares = np.array([_boosted(kept, Y), *(predicted(Z, Y) for Z in designs)])
+    shares[:, [piece not in protected.varied for piece in pieces]] = np.nan
+    boosted, linear, squares, *_ = shares
+    # The first row stands for no feature.
+    alone = np.vstack([np.full(len(pieces), -1.0), np.nan_to_num(shares[3:], nan=-1.0)])
+    best, top = alone.argmax(axis=0), alone.max(axis=0)
+    columns = {
+        "r2": linear,
+        "r2_squares": squares,
+        "closest": [names[j - 1] if j else None for j in best],
+        "r2_closest": np.where(best > 0, top, np.nan),
+        "r2_boosted": boosted,
+        "arms": len(X),
+    }
+    return pd.DataFrame(columns, index=pd.Index([*pieces], name="piece", dtype=object))
 
 
 def predicted(Z: Array, Y: Array) -> Array:

@@ -11,23 +11,23 @@ from scipy.special import chdtrc
 from projbandits._validation import Array
 from projbandits.audit.answers import (
     AUDIT_LEVEL,
-    CONFIDENCE,
     MATERIAL,
     UNKNOWN_SIZE,
     ZERO,
-    Answer,
+    AuditAnswer,
+    rate,
     sized,
 )
 from projbandits.audit.leak import LeastSquares
 from projbandits.ridge import Ridge
-from projbandits.statistics import Estimate, wilson
+from projbandits.statistics import Estimate
 
 if TYPE_CHECKING:
-    from projbandits.audit.tally import Gathered
+    from projbandits.audit.sample import Sample
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Scores(Answer):
+class Scores(AuditAnswer):
     """Whether scores change with the protected part, given the belief at the time (exact).
 
     `size` is how far the protected part spreads the scores of the arms on offer by today's belief
@@ -53,34 +53,34 @@ class Scores(Answer):
     decisions: int
 
 
-def scores(all_of_it: Gathered) -> Scores:
+def scores(sample: Sample) -> Scores:
     """Return whether scores changed at the decisions that were looked at."""
-    it = all_of_it
-    n = max(it.cases, 1)
-    guesses = rate(it.guesses, it.cases)
-    numbers: dict[str, Any] = {"largest": it.largest, "guesses": guesses, "decisions": it.cases}
-    spread, total = it.spread / n, it.varied / n
-    if not it.protected.varied or not it.learnt:
-        return Scores(found=None, size=ZERO, share=ZERO, beyond=np.nan, **numbers)
-    if it.largest == 0.0:
-        return Scores(found=False, size=ZERO, share=ZERO, beyond=np.nan, **numbers)
-    strategy, state = it.known.strategy, it.known.state
-    Q = np.eye(len(spread)) - it.known.subspace.matrix
+    numbers: dict[str, Any] = {
+        "largest": sample.largest,
+        "guesses": rate(np.array(sample.guess_changed)),
+        "decisions": sample.cases,
+    }
+    varied = sample.protected.varied and sample.learnt
+    if not varied or not sample.largest:
+        silent = False if varied else None
+        return Scores(found=silent, size=ZERO, share=ZERO, beyond=np.nan, **numbers)
+    spread, total = sample.spread / sample.cases, sample.varied / sample.cases
+    strategy, state = sample.known.strategy, sample.known.state
+    Q = np.eye(len(spread)) - sample.known.subspace.matrix
     effect = Q @ strategy.aim(state)
-    share = it.moved / n / total if total > 0 else np.nan
+    share = sample.moved / sample.cases / total if total > 0 else np.nan
     if strategy.aims_at != "return":
         size, _ = sized(effect, np.zeros_like(spread), spread, total)
         exact = Estimate(share, share, share)
         return Scores(found=share >= MATERIAL, size=size, share=exact, beyond=0.0, **numbers)
     covariance = Q @ (state.ridge.noise**2 * state.ridge.inverse) @ Q
-    beyond = by_noise(it.log, it.protected.varied_directions)
+    beyond = by_noise(sample.log, sample.protected.varied_directions)
     within = np.isnan(beyond) or beyond > AUDIT_LEVEL
     size, now = sized(effect, covariance, spread, total, beyond=not within)
-    found = None if within or share < MATERIAL else True
     if np.isnan(beyond):
         size, now = Estimate(size.value, np.nan, np.nan), UNKNOWN_SIZE
     return Scores(
-        found=found,
+        found=None if within or share < MATERIAL else True,
         size=size,
         share=Estimate(share, min(share, now.low), max(share, now.high)),
         beyond=beyond,
@@ -94,22 +94,12 @@ def by_noise(log: Ridge, directions: Array) -> float:
     The test is that of all protected directions together: <theta, C^-1 theta> against chi^2.
     """
     fit = LeastSquares.of(log)
-    free = log.n - log.intercept - fit.root.shape[1]
     told = [b for b in directions.T if fit.tells(b)]
-    if free < 1 or not told:
+    if fit.free < 1 or not told:
         return np.nan
-    sigma = abs(float(log.factor[-1, -1])) / np.sqrt(free)
     B = np.array(told)
-    effect, root = B @ fit.theta, sigma * B @ fit.root
+    effect, root = B @ fit.theta, fit.sigma * B @ fit.root
     if not root.any():
         return 0.0 if effect.any() else 1.0
     statistic = float(effect @ np.linalg.pinv(root @ root.T) @ effect)
     return float(chdtrc(len(told), statistic))
-
-
-def rate(happened: int, of: int) -> Estimate:
-    """Return a share with Wilson's interval; nan of nothing."""
-    if not of:
-        return UNKNOWN_SIZE
-    value, low, high = wilson(np.array(happened / of), of, CONFIDENCE)
-    return Estimate(float(value), max(0.0, float(low)), min(1.0, float(high)))

@@ -14,7 +14,7 @@ from matplotlib.ticker import PercentFormatter
 
 from projbandits._validation import Array
 from projbandits.audit.audit import Audit
-from projbandits.audit.segments import ALL
+from projbandits.audit.exposure import ALL
 from projbandits.plots.style import COLOURS, COLUMN_WIDTH, MARKERS, finish
 
 MOST_LEAKS, MOST_ROWS = 8, 40
