@@ -171,7 +171,7 @@ def _decided(strategy: Any, world: str, seed: int, shares: dict[str, Shares]) ->
     if clicks:
         means = means.clip(0.02, 0.98)
     U = pb.Subspace.coordinates(range(kept), d=arms.shape[1])
-    decider = pb.Decider(strategy, subspace=U, seed=seed, log=True)
+    decider = pb.Decider(strategy, subspace=U, seed=seed)
     for _ in range(steps):
         decision = decider.ask(arms)
         mean = float(means[decision.index])

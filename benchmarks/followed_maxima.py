@@ -4,6 +4,8 @@ Both searches see the same belief at each step of setting c. Shares and shortfal
 the height that the search from all starts reaches, its two terms taken without sign.
 """
 
+# mypy: disallow-untyped-calls=false
+
 from __future__ import annotations
 
 import argparse
@@ -15,39 +17,35 @@ from numba import njit
 import projbandits as pb
 from projbandits._validation import Array
 from projbandits.simulation import compiled
-from projbandits.simulation.kernels.common import copy, direction, move, products
+from projbandits.simulation.kernels.compiler import OPTIONS, lent
+from projbandits.simulation.kernels.convex import play_point
 from projbandits.simulation.kernels.ellipsoid import optimistic_point
+from projbandits.simulation.kernels.linear import begin_tally
 from projbandits.simulation.kernels.search import score
+from projbandits.simulation.kernels.support import copy
 
 
-@njit(error_model="numpy")
-def _choose(t, view, rng, x):  # type: ignore[no-untyped-def]
-    optimistic_point(t, view, rng, x)
+@njit(**OPTIONS)
+def _choose(t, state):  # type: ignore[no-untyped-def]
+    optimistic_point(t, state)
 
 
-@njit(error_model="numpy")
-def _play(following, anew, whole, theta, rng, rows, short):  # type: ignore[no-untyped-def]
-    x, y, v, u = rows[0], rows[1], rows[2], rows[3]
+@njit(**OPTIONS)
+def _play(following, anew, world, tally, rng, short):  # type: ignore[no-untyped-def]
+    following, anew = lent(following), lent(anew)
+    belief, room = following.linear, np.empty(following.x.size)
     for t in range(1, short.size + 1):
-        _choose(t, following, rng, x)
-        anew.inverse[:] = following.inverse
+        _choose(t, following)
+        anew.linear.inverse[:] = belief.inverse
         copy(following.aim, anew.aim)
-        anew.told[0] = np.inf
-        _choose(t, anew, rng, y)
-        radius = following.parameters[t - 1]
-        one = score(x.size, following.inverse, following.aim, radius, x, v)[0]
-        other, width = score(x.size, following.inverse, following.aim, radius, y, v)
+        anew.width[0] = np.inf
+        _choose(t, anew)
+        radius, d = belief.parameters[t - 1], room.size
+        one = score(d, belief.inverse, following.aim, radius, following.x, room)[0]
+        other, width = score(d, belief.inverse, following.aim, radius, anew.x, room)
         size = abs(other - radius * width) + radius * width  # the height may be near 0
         short[t - 1] = (other - one) / size if size > 0.0 else 0.0
-        observed = 0.5 * rng.standard_normal()
-        for a in range(x.size):
-            observed += x[a] * theta[a]
-        q, p = direction(following.inverse, following.theta, x, v)
-        following.told[0] = q
-        w = 1.0 / (1.0 + q)
-        move(following.inverse, following.theta, (observed - p) * w, w, v, u)
-        if not whole:
-            products(following.projection, following.theta, following.aim)
+        play_point(t, following, world, tally, rng)
 
 
 def shortfalls(strategy: Any, trials: int, horizon: int) -> Array:
@@ -58,10 +56,10 @@ def shortfalls(strategy: Any, trials: int, horizon: int) -> Array:
         world = pb.problems.entropy_ball().world(rng)
         rule = compiled.rule_of(strategy, world, horizon)
         assert rule is not None
-        (following, _, _, whole), (anew, *_) = (
-            compiled._convex(world, strategy, rule) for _ in range(2)
-        )
-        _play(following, anew, whole, world.theta, rng, np.empty((4, 4)), short[i])
+        following, truth = compiled._convex(world, strategy, rule)
+        anew, _ = compiled._convex(world, strategy, rule)
+        tally = begin_tally(np.array([horizon]), 1)
+        _play(following, anew, truth, tally, rng, short[i])
     return short
 
 

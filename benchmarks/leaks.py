@@ -28,7 +28,7 @@ HISTORY = 3000
 def found(moved: float, decisions: int, seed: int) -> bool:
     """Tell whether a leak of about this size is found; with none the history is honest."""
     rng = np.random.default_rng(seed)
-    decider = pb.Decider(pb.GENTRY() if seed % 2 else pb.EIIDS(), subspace=U, seed=seed, log=True)
+    decider = pb.Decider(pb.GENTRY() if seed % 2 else pb.EIIDS(), subspace=U, seed=seed)
     past = films(rng, moved, HISTORY)
     rewards = past @ THETA + NOISE * rng.normal(size=HISTORY)
     if moved:
@@ -45,7 +45,7 @@ def found(moved: float, decisions: int, seed: int) -> bool:
     spread = np.cov(offered.T)
     aim = U.project(decider.ridge.theta)
     protected = Protected.of(U, None, offered)
-    return bool(leak(decider._now(), log, protected, spread, float(aim @ spread @ aim)).found)
+    return bool(leak(decider.belief(), log, protected, spread, float(aim @ spread @ aim)).found)
 
 
 def films(rng: np.random.Generator, correlation: float, count: int) -> Any:

@@ -248,11 +248,12 @@ def equal(path: Path) -> dict[str, float]:
     from projbandits.evaluation.counting import FOLDS
 
     estimators, rng, n = obp(path.parent), np.random.default_rng(0), 20_000
-    p = rng.dirichlet(np.ones(ARMS))
+    p = 0.5 * rng.dirichlet(np.ones(ARMS)) + 0.5 / ARMS  # so that each arm is chosen
     action = rng.choice(ARMS, size=n, p=p)
     reward = rng.normal(size=n) + action / ARMS
-    table = {"a": action, "p": p[action], "r": reward}
-    log = pb.Log.from_table(table, np.eye(ARMS), action="a", propensity="p", outcome="r")
+    chances = {f"p{arm}": np.full(n, chance) for arm, chance in enumerate(p)}
+    table = {"a": action, "r": reward, **chances}
+    log = pb.Log.from_table(table, np.eye(ARMS), action="a", propensity=[*chances], outcome="r")
     judged = pb.replay(log, policy, value="return", clip=1e9)
     spread = np.ascontiguousarray(np.broadcast_to(PI[None, :, None], (n, ARMS, 1)))
     predicted = judged.setting.thetas[np.arange(n) % FOLDS][:, :, None]
@@ -283,7 +284,7 @@ def ledger(path: Path, decisions: int) -> dict[str, float]:
     rng = np.random.default_rng(0)
     items, theta = rng.normal(size=(1000, 5)), rng.normal(size=5)
     U = pb.Subspace.coordinates(range(3), d=5)
-    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0)
     for first in range(0, decisions, 50):
         _decided(decider, items, theta, range(first, min(first + 50, decisions)), rng)
     decider.refresh()
@@ -302,17 +303,15 @@ def _decided(decider: Any, items: Any, theta: Any, steps: range, rng: Any) -> No
     """Write decisions among 100 items each, and their outcomes, to a decider's ledger."""
     from projbandits.ledger.events import Decided, Offered, Told
 
-    ledger = decider._ledger
-    events: list[Any] = [] if len(ledger.catalogue()) else [Offered(0, items)]
     offers = (rng.integers(0, 900, len(steps))[:, None] + np.arange(100)).astype(np.uint16)
     chosen = rng.integers(0, 100, len(steps))
-    means = items[offers[np.arange(len(steps)), chosen]] @ theta
-    returns = means + rng.normal(size=len(steps))
-    for t, rows, index in zip(steps, offers, chosen.tolist(), strict=True):
-        known, now = ledger.last(), 1e9 + t
-        events.append(Decided(str(t), now, t + 1, known, -1, t, index, 0.01, 0.0, 1.0, rows))
+    arms = items[offers[np.arange(len(steps)), chosen]]
+    returns = arms @ theta + rng.normal(size=len(steps))
+    events: list[Any] = [Offered(0, items)] if steps.start == 0 else []
+    for t, rows, index, arm in zip(steps, offers, chosen.tolist(), arms, strict=True):
+        events.append(Decided(str(t), 1e9 + t, t + 1, 1, t, index, 0.01, 0.0, 1.0, arm, rows))
     events += [Told(str(t), 1e9 + t, r) for t, r in zip(steps, returns.tolist(), strict=True)]
-    decider._append(events)
+    decider.history().ledger.transact(lambda tx: [tx.append(event, new=True) for event in events])
 
 
 def _often(t: int) -> float:
@@ -330,7 +329,7 @@ def foreign(path: Path, rows: int) -> dict[str, float]:
 
     rng = np.random.default_rng(0)
     U = pb.Subspace.coordinates([0, 1], d=3)
-    decider = pb.Decider(pb.GENTRY(schedule=_often), subspace=U, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(schedule=_often), subspace=U, seed=0)
     for _ in range(rows):
         decision = decider.ask(rng.normal(size=(6, 3)))
         decider.tell(decision, float(decision.arm.sum() + rng.normal()))
@@ -384,7 +383,7 @@ def _replaying(rows: int) -> Callable[[], Any]:
 
     rng = np.random.default_rng(0)
     U = pb.Subspace.coordinates(range(20), d=40)
-    decider = pb.Decider(pb.GENTRY(schedule=_often), subspace=U, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(schedule=_often), subspace=U, seed=0)
     for _ in range(rows):
         decider.tell(decider.ask(rng.normal(size=(60, 40))), float(rng.normal()))
     table = decider.log()

@@ -90,7 +90,7 @@ def log(decisions: int = 10_000) -> None:
     """Print how long it takes to save a log of ever new arms, and to explain one decision."""
     rng = np.random.default_rng(0)
     U = pb.Subspace.coordinates(range(10), d=20)
-    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0)
     made = [decider.ask(rng.normal(size=(100, 20))).id for _ in range(decisions)]
     decider.tell_many((id, 1.0) for id in made)
     with tempfile.TemporaryDirectory() as folder:

@@ -3,6 +3,8 @@
 Those of UE, and those that EIIDS adds to choose an arm.
 """
 
+# mypy: disallow-untyped-calls=false
+
 from __future__ import annotations
 
 import math
@@ -15,13 +17,30 @@ import numpy as np
 from numba import njit
 
 import projbandits as pb
-from projbandits.simulation.kernels.common import argmax, direction, move, products
-from projbandits.simulation.kernels.finite import View, finite_view
-from projbandits.simulation.kernels.improvement import promise, two_actions, weigh
-from projbandits.simulation.kernels.posterior import compare, quadratic, shift
+from projbandits.simulation.kernels.belief import compare, quadratic
+from projbandits.simulation.kernels.compiler import OPTIONS, lent
+from projbandits.simulation.kernels.improvement import two_actions, weigh_leads, weighted_gram
+from projbandits.simulation.kernels.linear import (
+    ACROSS,
+    AMONG,
+    DEVIATIONS,
+    GAPS,
+    INFO,
+    MATRIX,
+    SCORES,
+    TURNED,
+    WORK,
+    State,
+    begin_state,
+    direction,
+    first_largest,
+    move,
+    product,
+    shift,
+    widened,
+)
 from projbandits.strategies import LinearStrategy
 
-OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 TIMES = 100_000
 
 
@@ -39,10 +58,10 @@ def _move(inverse, theta, v, u, n):  # type: ignore[no-untyped-def]
 
 
 @njit(**OPTIONS)
-def _products(matrix_T, v, out, n):  # type: ignore[no-untyped-def]
+def _product(matrix_T, v, out, n):  # type: ignore[no-untyped-def]
     for i in range(n):
         v[0] = i
-        products(matrix_T, v, out)
+        product(matrix_T, v, out)
 
 
 @njit(**OPTIONS)
@@ -63,15 +82,15 @@ def _roots(scores, squares, out, n):  # type: ignore[no-untyped-def]
 
 
 @njit(**OPTIONS)
-def _argmax(values, lanes, n):  # type: ignore[no-untyped-def]
+def _largest(values, n):  # type: ignore[no-untyped-def]
     total = 0
     for i in range(n):
         values[i % values.size] += 1e-3 if i % 7 else -1.0
-        total += argmax(values, lanes)
+        total += first_largest(values)
     return total
 
 
-@njit(error_model="numpy")
+@njit(**OPTIONS)
 def _normal(rng, n):  # type: ignore[no-untyped-def]
     total = 0.0
     for _ in range(n):
@@ -80,57 +99,66 @@ def _normal(rng, n):  # type: ignore[no-untyped-def]
 
 
 @njit(**OPTIONS)
-def _shift(view, n):  # type: ignore[no-untyped-def]
+def _shift(state, n):  # type: ignore[no-untyped-def]
+    state = lent(state)
+    turned = state.room[TURNED, : state.B.shape[1]]
     for _ in range(n):
-        shift(view.inside.among, 1e-12, view.theta[: view.inside.basis.shape[1]], view.scores)
+        shift(state.inside[AMONG], 1e-12, turned, state.arms[SCORES])
 
 
 @njit(**OPTIONS)
-def _compare(view, n):  # type: ignore[no-untyped-def]
+def _compare(state, n):  # type: ignore[no-untyped-def]
+    state = lent(state)
     for i in range(n):
-        view.scores[0] = i
-        compare(0, view, None)
+        state.arms[SCORES, 0] = 3.0 + i % 2
+        compare(0, state)
 
 
 @njit(**OPTIONS)
-def _promise(view, n):  # type: ignore[no-untyped-def]
+def _leads(state, gaps, deviations, n):  # type: ignore[no-untyped-def]
+    state = lent(state)
     for _ in range(n):
-        promise(0, 1.0, view.room)
+        for j in range(gaps.size):
+            state.arms[GAPS, j] = gaps[j]
+            state.arms[DEVIATIONS, j] = deviations[j]
+        weigh_leads(0, 1.0, state)
 
 
 @njit(**OPTIONS)
-def _weigh(view, n):  # type: ignore[no-untyped-def]
+def _gram(state, n):  # type: ignore[no-untyped-def]
+    state = lent(state)
     for i in range(n):
-        view.room.info[0] = i
-        weigh(view.room.info, view.room)
+        state.arms[INFO, 0] = i
+        weighted_gram(state, state.room[MATRIX:])
 
 
 @njit(**OPTIONS)
-def _quadratic(view, n):  # type: ignore[no-untyped-def]
-    room = view.room
+def _quadratic(state, n):  # type: ignore[no-untyped-def]
+    state = lent(state)
+    gram = state.room[MATRIX:]
     for i in range(n):
-        room.matrix[0, 0] = i
-        quadratic(room.matrix, view.inside.across, room.deviations, room.scratch)
+        gram[0, 0] = i
+        quadratic(gram, state.inside[ACROSS], state.arms[DEVIATIONS], state.arms[WORK])
 
 
 @njit(**OPTIONS)
-def _two_actions(view, n):  # type: ignore[no-untyped-def]
+def _two_actions(state, n):  # type: ignore[no-untyped-def]
+    state = lent(state)
     total = 0.0
     for i in range(n):
-        view.room.gaps[0] = i
-        total += two_actions(0, view.room)[1]
+        state.arms[GAPS, 0] = i
+        total += two_actions(0, state)[1]
     return total
 
 
-def some_view(K: int, d: int) -> View:
-    """Return the view of a rule that looks inside of U, as EIIDS does, a step after the start."""
+def some_state(K: int, d: int) -> State:
+    """Return the state of a rule that looks inside of U, as EIIDS does, before the first step."""
     rng = np.random.default_rng(0)
     arms, B = rng.uniform(-1, 1, (K, d)), np.linalg.qr(rng.normal(size=(d, d // 2)))[0]
-    learn, aim = ((X, np.ascontiguousarray(X.T)) for X in (arms, arms @ B @ B.T))
-    view = finite_view(1.0, learn, aim, np.arange(d), np.ones(2), np.empty((0, 0)), B)
-    view.scores[:] = rng.normal(size=K)
-    view.scores[0] = view.scores.max() + 0.1
-    return view
+    state = begin_state(1.0, arms, arms @ B @ B.T, np.ones(2), np.empty((0, 0)), np.arange(d), B)
+    state.arms[SCORES, :K] = rng.normal(size=K)
+    state.arms[SCORES, 0] = state.arms[SCORES, :K].max() + 0.1
+    return state
 
 
 def nanoseconds(call: Callable[..., Any], *arguments: Any) -> float:
@@ -177,26 +205,30 @@ def main() -> None:
     """Print the pieces of UE's step, and those of EIIDS's."""
     K, d = 45, 10
     r = np.random.default_rng(0).random
+    columns = widened(r((d, K)))
+    W = columns.shape[1]
     shared = {
         "V^-1 f": nanoseconds(_direction, np.eye(d), r(d), r(d), r(d)),
         "move V^-1 and theta-hat": nanoseconds(_move, np.eye(d), r(d), r(d), r(d)),
-        "products with all arms": nanoseconds(_products, r((d, K)), r(d), r(K)),
-        "move scores and squares": nanoseconds(_updates, r(K), r(K) + 1e9, r(K)),
-        "argmax": nanoseconds(_argmax, r(K), r(8)),
+        "products with all arms": nanoseconds(_product, columns, r(d), r(W)),
+        "move scores and squares": nanoseconds(_updates, r(W), r(W) + 1e9, r(W)),
+        "argmax": nanoseconds(_largest, r(W)),
         "one normal number": nanoseconds(_normal, np.random.default_rng(0)),
         "set-up of a trial of 10,000 steps, for each": trial(pb.UE(), 1) / 10_000,
     }
-    roots = {"45 roots": nanoseconds(_roots, r(K), r(K), r(K))}
+    roots = {"45 roots": nanoseconds(_roots, r(W), r(W), r(W))}
     table(shared | roots, trial(pb.UE(), 10_000, trials=5))
-    view = some_view(K, d)
+    state = some_state(K, d)
     own = {
         "products with all arms, as they are learnt on": shared["products with all arms"],
-        "move both covariances": 2 * nanoseconds(_shift, view),
-        "gaps and deviations": nanoseconds(_compare, view),
-        "weights of the rivals": nanoseconds(_promise, view),
-        "weighted sum of squares": nanoseconds(_weigh, view),
-        "what each arm tells": nanoseconds(_quadratic, view),
-        "best mixture of two": nanoseconds(_two_actions, view),
+        "move both covariances": 2 * nanoseconds(_shift, state),
+        "gaps and deviations": nanoseconds(_compare, state),
+        "weights of the rivals": nanoseconds(
+            _leads, state, state.arms[GAPS].copy(), state.arms[DEVIATIONS].copy()
+        ),
+        "weighted sum of squares": nanoseconds(_gram, state),
+        "what each arm tells": nanoseconds(_quadratic, state),
+        "best mixture of two": nanoseconds(_two_actions, state),
     }
     table(shared | own, trial(pb.EIIDS(), 10_000, trials=5))
 

@@ -18,6 +18,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from statistics import median
@@ -222,9 +223,9 @@ def _fill(decider: pb.Decider, decisions: int) -> None:
 def _sqlite_size(path: Path) -> int:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        used = "SELECT sum(pgsize) FROM dbstat WHERE name LIKE '%events' OR name IN "
-        names = "('projbandits_ids', 'projbandits_outcomes', 'projbandits_offers')"
-        return int(connection.execute(used + names).fetchone()[0])
+        used = "SELECT sum(pgsize) FROM dbstat WHERE name LIKE '%projbandits_events%' OR name IN "
+        indexes = "('projbandits_ids', 'projbandits_offers')"
+        return int(connection.execute(used + indexes).fetchone()[0])
 
 
 def _postgresql_size(url: str) -> int:
@@ -244,9 +245,8 @@ def opening(events: int = 1_000_000, audited: int = 10_000) -> None:
         start = time.perf_counter()
         _grow(decider, audited)
         _audit(url, audited)
-        _grow(decider, (events - decider._ledger.last()) // 2)
-        decider.refresh()
-        last = decider._ledger.last()
+        _grow(decider, (events - decider.belief().position) // 2)
+        last = decider.belief().position
         decider.close()
         print(f"made a ledger of {last:,} events in {time.perf_counter() - start:.0f} s")
         for label, aim in (("with a snapshot", 2), ("without any", 60)):
@@ -272,23 +272,23 @@ def _audit(url: str, decisions: int) -> None:
 
 def _grow(decider: pb.Decider, decisions: int) -> None:
     """Add decisions and outcomes by the thousand, each as `ask` and `tell` record them."""
-    ledger, rng = decider._ledger, np.random.default_rng(1)
     from projbandits.ledger.events import Decided, Told
+    from projbandits.ledger.ledger import Transaction
 
-    made = 0
-    while made < decisions:
-        some = min(decisions - made, 2000)
-        known, now = decider._now(), time.time()
-        events = list[Decided | Told]()
-        for i in range(some):
+    ledger, rng = decider.history().ledger, np.random.default_rng(1)
+
+    def add(tx: Transaction, first: int, count: int) -> None:
+        step, now = tx.known.state.step, time.time()
+        for i in range(count):
             rows = rng.permutation(ITEMS)[:OFFERED].astype(np.uint16)
-            id, step = f"{ledger.last():012x}{i:08x}{made:012x}", known.state.step + i
-            events.append(
-                Decided(id, now, step, known.position, 1, made + i, 3, 0.5, 0.1, 0.2, rows)
-            )
-            events.append(Told(id, now, float(rng.normal())))
-        ledger.append(events, ITEMS)
-        made += some
+            arm, id = CATALOGUE[rows[3]], f"{step + i:032x}"
+            at = 1, first + i  # the session and the draw
+            tx.append(Decided(id, now, step + i, *at, 3, 0.5, 0.1, 0.2, arm, rows), new=True)
+            tx.append(Told(id, now, float(rng.normal())))
+
+    for first in range(0, decisions, 2000):
+        count = min(decisions - first, 2000)
+        ledger.transact(partial(add, first=first, count=count))
 
 
 @contextlib.contextmanager

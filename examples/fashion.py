@@ -85,7 +85,7 @@ def main(out: Path, days: int = 3, calls: int = 4000) -> pb.Decider:
         protected=["size"],
     ).fit(shown)
     strategy = pb.EIIDS(arm_effects="auto")
-    decider = pb.Decider(strategy, features=features, seed=0, log=True)
+    decider = pb.Decider(strategy, features=features, seed=0)
     begin = log["timestamp"].iloc[0] + pd.Timedelta(days=days)
     old = log["timestamp"] < begin
     decider.learn(

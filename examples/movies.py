@@ -75,7 +75,7 @@ def main(out: Path, viewers: int = 2000, runs: int = 8) -> pb.Decider:
     )
     ax.figure.savefig(out / "movies.png")
 
-    logged = pb.Decider(strategies["decides on the film"], subspace=U, seed=0, log=True)
+    logged = pb.Decider(strategies["decides on the film"], subspace=U, seed=0)
     missed(logged, films, viewers, seed=0)
     print(logged.explain(logged.log()["id"].iloc[-1]).reason)
     audit = logged.audit()

@@ -21,6 +21,5 @@ def fingerprint(decider: pb.Decider) -> Any:
         decider.steps,
         decider.columns,
         [d.id for d in decider.pending],
-        decider._ledger.last(),
-        decider._draws,
+        decider.history().position,
     )

@@ -20,12 +20,11 @@ HIDDEN = (
     "httpx",
     "psycopg",
     "sklearn",
-    "sqlalchemy",
     "starlette",
     "uvicorn",
 )
 U = pb.Subspace.coordinates([0], d=2)
-URL = "sqlite:///never-made.db"
+URL, SERVER = "sqlite:///never-made.db", "postgresql://host/database"
 SIZE = ["--trials", "2", "--horizon", "5"]
 
 
@@ -49,9 +48,9 @@ def _compared(*more: str) -> Callable[[], Any]:
 
 NEEDS: dict[str, tuple[str, Callable[[], Any]]] = {
     "the wines": ("wine", pb.problems.wine),
-    "a store": ("store", lambda: pb.Decider(subspace=U, store=URL, name="films")),
-    "what a store holds": ("store", lambda: pb.Decider.open(URL, "films")),
-    "the ledger command": ("store", _command("ledger", "list", "--store", URL)),
+    "a store": ("postgresql", lambda: pb.Decider(subspace=U, store=SERVER, name="films")),
+    "what a store holds": ("postgresql", lambda: pb.Decider.open(SERVER, "films")),
+    "the ledger command": ("postgresql", _command("ledger", "list", "--store", SERVER)),
     "a client": ("client", lambda: pb.connect("http://127.0.0.1:1", token="none")),
     "the serve command": ("serve", _command("serve", "--store", URL)),
     "the token command": ("serve", _command("token", "list", "--store", URL)),

@@ -29,7 +29,7 @@ def played(
 ) -> pb.Decider:
     rng = np.random.default_rng(0)
     strategy = strategy or pb.GENTRY(schedule=constant)
-    decider = pb.Decider(strategy, subspace=U, seed=0, log=True, intercept=intercept)
+    decider = pb.Decider(strategy, subspace=U, seed=0, intercept=intercept)
     for _ in range(steps):
         for decision in decider.ask(world(rng), count=count):
             decider.tell(decision.id, float(decision.arm @ THETA + rng.normal()))

@@ -30,9 +30,7 @@ def logged(
 ) -> pd.DataFrame:
     """The log of a strategy that explores often, told with a delay."""
     rng = np.random.default_rng(seed)
-    decider = pb.Decider(
-        pb.GENTRY(schedule=often), subspace=U, seed=seed, log=True, intercept=False
-    )
+    decider = pb.Decider(pb.GENTRY(schedule=often), subspace=U, seed=seed, intercept=False)
     waiting = []
     for _ in range(steps):
         X = rng.normal(size=(6, 3)) if offer is None else offer(rng)
@@ -85,9 +83,7 @@ FIXED = np.random.default_rng(7).normal(size=(8, 3))
 def named(columns: list[str], steps: int = 30) -> pb.Decider:
     """A decider of tables with these columns, by whose names what is offered is drawn."""
     subspace = pb.Subspace.without("race", columns=columns)
-    decider = pb.Decider(
-        pb.GENTRY(schedule=often), subspace=subspace, seed=0, log=True, intercept=False
-    )
+    decider = pb.Decider(pb.GENTRY(schedule=often), subspace=subspace, seed=0, intercept=False)
     rng = np.random.default_rng(0)
     for _ in range(steps):
         X = pd.DataFrame(rng.normal(size=(6, 3)), columns=["a", "b", "race"])
@@ -98,7 +94,7 @@ def named(columns: list[str], steps: int = 30) -> pb.Decider:
 def worker(strategy: Any, seed: int) -> pb.Decider:
     """A decider with a history, which decides and is told with a delay."""
     rng = np.random.default_rng(seed)
-    decider = pb.Decider(strategy, subspace=U, seed=seed, log=True, intercept=False)
+    decider = pb.Decider(strategy, subspace=U, seed=seed, intercept=False)
     X = rng.normal(size=(50, 3))
     decider.learn(X, X @ THETA + NOISE * rng.normal(size=50))
     play(decider, rng)

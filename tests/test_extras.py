@@ -31,7 +31,7 @@ def test_whatever_needs_an_extra_names_it(tmp_path: Path) -> None:
 def test_a_decider_and_a_simulation_need_no_extra(tmp_path: Path) -> None:
     done = run(
         "import projbandits as pb\n"
-        "decider = pb.Decider(subspace=pb.Subspace.coordinates([0], d=2), seed=0, log=True)\n"
+        "decider = pb.Decider(subspace=pb.Subspace.coordinates([0], d=2), seed=0)\n"
         "decider.tell(decider.ask([[1.0, 0.0], [0.0, 1.0]]).id, 1.0)\n"
         "decider.audit(), decider.save('films.decider')\n"
         "pb.simulate(pb.problems.random_arms(), pb.GENTRY(), trials=1, horizon=5)\n",

@@ -56,7 +56,7 @@ class Text(HTMLParser):
 @pytest.fixture(scope="module")
 def shown() -> dict[str, str]:
     X = FEATURES.frame(FILMS)
-    decider = pb.Decider(pb.GENTRY(), subspace=FEATURES.subspace, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(), subspace=FEATURES.subspace, seed=0)
     new = decider._repr_html_()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the arms offered so far cannot identify")

@@ -305,7 +305,7 @@ def test_words_for_nothing_are_texts_among_texts() -> None:
 def test_a_decider_takes_a_table_as_it_is() -> None:
     table = films(60, seed=4).drop(columns=["title", "director"])
     features = pb.Features(protected=["colour"]).fit(table)
-    decider = pb.Decider(features=features, seed=0, log=True)
+    decider = pb.Decider(features=features, seed=0)
     rng = np.random.default_rng(0)
     for _ in range(30):
         decision = decider.ask(table)

@@ -8,7 +8,7 @@ An outcome is told once; to correct it, amend it.
 
 >>> import numpy as np
 >>> import projbandits as pb
->>> decider = pb.Decider(subspace=pb.Subspace.coordinates(keep=[0], d=2), log=True)
+>>> decider = pb.Decider(subspace=pb.Subspace.coordinates(keep=[0], d=2))
 >>> decision = decider.ask(np.array([[1.0, 0.0], [0.0, 1.0]]), request_id="visit-1")
 >>> decider.tell(decision, 1.0)
 >>> try:

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dgeqrf, dtrtri
+from scipy.linalg.lapack import dgeqrf, dtrtri, dtrtrs
 
 from projbandits._blas import while_small
 from projbandits._linalg import pivots
@@ -489,10 +488,12 @@ class Ridge:
             rows = across @ (across.T @ rows)
             found = np.sqrt(np.square(rows).sum(axis=0))
             lost = (found <= NOWHERE * size) & (size > 0.0)
-        along = solve_triangular(T[:, :k], np.column_stack([rows[:k], theta[:k]]), trans=1)
+        along = np.column_stack([rows[:k], theta[:k]])
+        if k:
+            along, _ = dtrtrs(T[:, :k], along, trans=1)
         along, believed = along[:, :-1].reshape(k, *size.shape), along[:, -1]
         if not (designed and k < self.d):
-            missing = rows[k:] - np.tensordot(T[:, k:], along, (0, 0))
+            missing = rows[k:] - np.tensordot(T[:, k:], along, (0, 0)) if k < self.d else rows[k:]
             lost = np.sqrt(np.square(missing).sum(axis=0)) > NOWHERE * size
         sigma = self.noise if noise is None else noise
         variance = sigma**2 * np.square(along).sum(axis=0)

@@ -14,7 +14,7 @@ def product(steps: int = 150, *, binary: bool = False) -> pb.Decider:
     """Age is protected, but its product with the viewer (+1 or -1) is kept and decides."""
     columns = ["stars", "age_x_u", "age"]
     subspace = pb.Subspace.without("age", columns=columns)
-    decider = pb.Decider(pb.GENTRY(), subspace=subspace, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(), subspace=subspace, seed=0)
     rng = np.random.default_rng(0)
     for t in range(steps):
         viewer = 1 - 2 * (t % 2)
@@ -37,7 +37,7 @@ def units(
     columns = ["drama", "stars", "age"]
     subspace = pb.Subspace.without("age", columns=columns)
     strategy = pb.GENTRY(alpha=5.0, **options)
-    decider = pb.Decider(strategy, subspace=subspace, seed=0, log=True)
+    decider = pb.Decider(strategy, subspace=subspace, seed=0)
     rng = np.random.default_rng(0)
     for _ in range(steps):
         table = _films(rng)
@@ -52,7 +52,7 @@ def filled(steps: int = 200) -> pb.Decider:
     """The history has the mean in place of the protected column, which goes with `stars`."""
     columns = ["drama", "stars", "age"]
     subspace = pb.Subspace.without("age", columns=columns)
-    decider = pb.Decider(pb.GENTRY(alpha=5.0), subspace=subspace, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(alpha=5.0), subspace=subspace, seed=0)
     rng = np.random.default_rng(0)
     past = _films(rng, 3000)
     outcomes = 0.3 * past["drama"] + past["age"] + 0.3 * rng.normal(size=len(past))
@@ -117,7 +117,7 @@ def honest(
     rng = np.random.default_rng(seed)
     theta = rng.normal(size=d) * np.where(np.arange(d) < d // 2, 1.0, effect)
     subspace = pb.Subspace.coordinates(range(d // 2), d=d)
-    decider = pb.Decider(strategy, subspace=subspace, seed=seed, log=True)
+    decider = pb.Decider(strategy, subspace=subspace, seed=seed)
     items = rng.normal(size=(catalogue, d))
     if history:
         X = rng.normal(size=(history, d))
@@ -144,7 +144,7 @@ def tilted(arms: int, catalogue: int, steps: int = 300) -> pb.Decider:
     worth = np.linspace(2.0, -2.0, catalogue)
     items = np.column_stack([worth, group])
     subspace = pb.Subspace.without("group", columns=["worth", "group"])
-    decider = pb.Decider(pb.ProjectedTS(), subspace=subspace, seed=0, log=True)
+    decider = pb.Decider(pb.ProjectedTS(), subspace=subspace, seed=0)
     for _ in range(steps):
         table = pd.DataFrame(items[rng.permutation(catalogue)[:arms]], columns=["worth", "group"])
         decision = decider.ask(table)
@@ -173,7 +173,7 @@ def levels(steps: int = 200, *, leaky: bool) -> pb.Decider:
     items["age"] = items["genre"].map({"d": 1.0, "n": 0.0, "s": -1.0}) + 0.5 * rng.normal(size=24)
     worth = (0.3 * items["q"] + items["age"]).to_numpy()
     features = pb.Features(numeric=["q", "age"], categorical=["genre"], protected=["age"])
-    decider = pb.Decider(pb.GENTRY(), features=features.fit(items), seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(), features=features.fit(items), seed=0)
     if leaky:  # its ages were filled with their mean
         history = pd.concat([items.assign(age=0.0)] * 60)
         decider.learn(history, np.tile(worth, 60) + 0.5 * rng.normal(size=len(history)))

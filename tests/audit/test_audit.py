@@ -17,7 +17,7 @@ from tests.films import COLUMNS, THETA, U, constant, played, world
 
 def test_an_audit_says_what_it_left_out(tmp_path: Path) -> None:
     decider = played(steps=5)
-    other = pb.Decider(pb.GENTRY(), subspace=U, log=True)
+    other = pb.Decider(pb.GENTRY(), subspace=U)
     other.ask(pb.Ball(d=4))
     with pytest.raises(ValueError, match="that could be audited, got 1 on infinite sets"):
         other.audit()
@@ -27,7 +27,7 @@ def test_an_audit_says_what_it_left_out(tmp_path: Path) -> None:
         about = one.audit().about
         assert (about.decisions, about.looked_at, about.outcomes) == (6, 5, 5)
         assert about.left_out["infinite"] == 1
-        assert about.position == one._ledger.last()
+        assert about.position == one.history().position
 
 
 def test_decisions_under_another_subspace_are_counted_apart() -> None:
@@ -98,7 +98,7 @@ def test_a_strategy_that_learns_on_projections_is_never_cleared() -> None:
 
 
 def test_where_nothing_varies_or_is_known_an_audit_concludes_nothing() -> None:
-    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0)
     rng = np.random.default_rng(0)
     decider.ask(world(rng).assign(group=1.0))
     assert "no outcome was known" in decider.audit().verdict
@@ -106,7 +106,7 @@ def test_where_nothing_varies_or_is_known_an_audit_concludes_nothing() -> None:
         decision = decider.ask(world(rng).assign(group=1.0))
         decider.tell(decision.id, float(decision.arm @ THETA))
     assert "'group' never varied in what was offered" in str(decider.audit())
-    decider = pb.Decider(pb.CURSE(), subspace=U, seed=0, log=True)
+    decider = pb.Decider(pb.CURSE(), subspace=U, seed=0)
     for _ in range(20):
         decision = decider.ask(world(rng).assign(group=1.0, age=0.5))
         decider.tell(decision.id, float(decision.arm @ THETA))
@@ -119,7 +119,7 @@ def test_where_nothing_varies_or_is_known_an_audit_concludes_nothing() -> None:
 @pytest.mark.parametrize("A", [np.eye(3), np.random.default_rng(3).normal(size=(3, 3))])
 def test_where_nothing_is_protected_an_audit_raises_no_alarm(A: Any) -> None:
     rng = np.random.default_rng(0)
-    decider = pb.Decider(pb.GENTRY(), subspace=pb.Subspace.span(A), seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(), subspace=pb.Subspace.span(A), seed=0)
     arms = rng.normal(size=(4, 3))
     arms = np.vstack([arms, -arms, arms[:, ::-1]])  # many pivots tie up to rounding
     for _ in range(40):
@@ -137,7 +137,7 @@ def test_where_nothing_is_protected_an_audit_raises_no_alarm(A: Any) -> None:
 def test_any_subspace_can_be_audited() -> None:
     rng = np.random.default_rng(0)
     subspace = pb.Subspace.span(rng.normal(size=(3, 2)))
-    decider = pb.Decider(pb.ProjectedTS(), subspace=subspace, seed=0, log=True)
+    decider = pb.Decider(pb.ProjectedTS(), subspace=subspace, seed=0)
     for _ in range(100):
         decision = decider.ask(rng.normal(size=(5, 3)))
         decider.tell(decision.id, float(rng.normal()))
@@ -157,7 +157,7 @@ def test_what_the_audit_is_asked_for_must_be_there() -> None:
         TypeError, match="by must be a column of the context or a key of meta, got 3"
     ):
         decider.audit(by=3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="keeps no log"):
+    with pytest.raises(ValueError, match="no decision among finitely many arms"):
         pb.Decider(subspace=U).audit()
 
 

@@ -76,7 +76,7 @@ def catalogued(seed: int = 0) -> tuple[pb.Decider, pd.DataFrame]:
     table = pd.DataFrame(rng.normal(size=(200, 3)), columns=["a", "b", "race"])
     table["maker"] = np.where(table["a"] + 0.5 * rng.normal(size=200) > 0, "big", "small")
     subspace = pb.Subspace.without("race", columns=["a", "b", "race"])
-    decider = pb.Decider(pb.GENTRY(), subspace=subspace, seed=seed, log=True)
+    decider = pb.Decider(pb.GENTRY(), subspace=subspace, seed=seed)
     for t in range(150):
         some = table[["a", "b", "race"]].iloc[rng.permutation(200)[:10]].reset_index(drop=True)
         decision = decider.ask(some, meta={"segment": "xy"[t % 2], "<b>": 1})
@@ -172,7 +172,7 @@ def in_contexts(*, names: bool = True, **options: Any) -> pb.Decider:
         interactions=[("hour", "length")],
         protected=["age"],
     ).fit()
-    decider = pb.Decider(pb.GENTRY(), features=features, seed=0, log=True, **options)
+    decider = pb.Decider(pb.GENTRY(), features=features, seed=0, **options)
     rng = np.random.default_rng(0)
     for _ in range(200):
         some = CATALOGUE.iloc[rng.permutation(30)[:10]]
@@ -236,7 +236,7 @@ def test_protected_numbers_are_grouped_in_the_units_of_their_columns() -> None:
         }
     )
     features = pb.Features(protected=["age", "old"]).fit(films)
-    decider = pb.Decider(features=features, seed=0, log=True)
+    decider = pb.Decider(features=features, seed=0)
     for _ in range(20):
         decision = decider.ask(films)
         decider.tell(decision, float(rng.normal()))
@@ -257,7 +257,7 @@ def test_levels_of_a_protected_category_are_groups_of_one_attribute() -> None:
         interactions=[("length", "country")],
         protected=["country"],
     )
-    decider = pb.Decider(pb.GENTRY(), features=features.fit(items), seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(), features=features.fit(items), seed=0)
     for _ in range(60):
         some = items.iloc[rng.permutation(40)[:8]]
         decider.tell(decider.ask(some), float(rng.normal()))

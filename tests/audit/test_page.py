@@ -26,7 +26,7 @@ def evil() -> Audit:
     """An audit of what users may call columns, segments, groups and labels."""
     columns = ["a", EVIL, "'\"><img src=x>"]
     subspace = pb.Subspace.without(columns[2], columns=columns)
-    decider = pb.Decider(pb.GENTRY(), subspace=subspace, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(), subspace=subspace, seed=0)
     rng = np.random.default_rng(0)
     items = pd.DataFrame(rng.normal(size=(60, 3)), columns=columns)
     for t in range(60):

@@ -12,7 +12,7 @@ from projbandits.audit.audit import Audit
 
 def audited(arms: Any, protected: str, steps: int = 3) -> Audit:
     subspace = pb.Subspace.without(protected, columns=arms.columns)
-    decider = pb.Decider(pb.GENTRY(), subspace=subspace, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(), subspace=subspace, seed=0)
     for _ in range(steps):
         decider.tell(decider.ask(arms).id, 1.0)
     return decider.audit()

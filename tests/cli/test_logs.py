@@ -53,7 +53,7 @@ def test_a_strategy_and_a_saved_decider_are_judged(folder: Path) -> None:
 
 def test_the_log_of_a_decider_is_recognised(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0)
     for _ in range(20):
         decider.tell(decider.ask(ARMS), rng.normal())
     decider.export(tmp_path / "log.parquet")

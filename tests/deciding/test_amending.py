@@ -1,7 +1,6 @@
 """Outcomes that were wrong, never come, or come too late; and decisions by other lights."""
 
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from tests.worlds import U3
 
 
 def played(strategy: Any = None, n: int = 12) -> tuple[pb.Decider, list[pb.Decision]]:
-    decider = pb.Decider(strategy or pb.GENTRY(), subspace=U3, seed=0, log=True)
+    decider = pb.Decider(strategy or pb.GENTRY(), subspace=U3, seed=0)
     rng = np.random.default_rng(0)
     made = [decider.ask(some_arms(rng)) for _ in range(n)]
     decider.tell_many([(d, float(i)) for i, d in enumerate(made[: n - 2])])
@@ -34,7 +33,7 @@ def test_an_amended_outcome_counts_as_if_it_had_been_told() -> None:
     values = {i: float(i) for i in range(10) if i != 5} | {3: 50.0}
     expected = solution([(made[i], value) for i, value in values.items()])
     np.testing.assert_allclose(decider.ridge.theta, expected, atol=1e-12)
-    straight = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=True)
+    straight = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
     rng = np.random.default_rng(0)
     asked = [straight.ask(some_arms(rng)) for _ in range(12)]
     straight.tell_many([(asked[i], value) for i, value in sorted(values.items())])
@@ -84,27 +83,11 @@ def test_saying_so_again_is_harmless_and_the_rest_is_refused() -> None:
         assert fingerprint(decider) == before
 
 
-def test_without_a_log_what_was_learnt_stays_learnt() -> None:
-    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
-    told, never = decider.ask(np.eye(3)), decider.ask(np.eye(3))
-    decider.tell(told, 1.0)
-    before = fingerprint(decider)
-    for call in (partial(decider.amend, told, 2.0), partial(decider.withdraw, told)):
-        with pytest.raises(ValueError, match="log=True or store="):
-            call()
-        assert fingerprint(decider) == before
-    decider.withdraw(never)
-    assert decider.pending == ()
-
-
-@pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("outcome", [None, 0.0])
-def test_decisions_expire(
-    log: bool, outcome: float | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_decisions_expire(outcome: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [1000.0]
     monkeypatch.setattr("time.time", lambda: clock[0])
-    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=log)
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
     early = [decider.ask(np.eye(3)) for _ in range(3)]
     decider.tell(early[0], 1.0)
     clock[0] += 86_400.0
@@ -117,9 +100,8 @@ def test_decisions_expire(
         decider.tell(early[1], 1.0)
     clock[0] += 100.0
     assert decider.expire(60) == (late.id,)
-    if log:
-        decider.amend(early[1], 1.0)  # it came too late, and counts
-        assert decider.log()["outcome"][1] == 1.0
+    decider.amend(early[1], 1.0)  # it came too late, and counts
+    assert decider.log()["outcome"][1] == 1.0
 
 
 @pytest.mark.parametrize("after", ["soon", "24", "-3h", 0, -1.0, "1 fortnight", None])
@@ -129,15 +111,14 @@ def test_a_time_that_is_none_is_refused(after: Any) -> None:
 
 
 def test_history_of_the_same_id_is_learnt_once() -> None:
-    for log in (False, True):
-        decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=log)
-        for _ in range(2):
-            decider.learn(np.eye(3), [1.0, 2.0, 3.0], request_id="2025")
-        assert decider.ridge.n == 3
-        with pytest.raises(ValueError, match="id '2025' was learnt before, from other rows"):
-            decider.learn(np.eye(3), [1.0, 2.0, 4.0], request_id="2025")
-        decider.learn(np.eye(3), [1.0, 2.0, 3.0])
-        assert decider.ridge.n == 6
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
+    for _ in range(2):
+        decider.learn(np.eye(3), [1.0, 2.0, 3.0], request_id="2025")
+    assert decider.ridge.n == 3
+    with pytest.raises(ValueError, match="id '2025' was learnt before, from other rows"):
+        decider.learn(np.eye(3), [1.0, 2.0, 4.0], request_id="2025")
+    decider.learn(np.eye(3), [1.0, 2.0, 3.0])
+    assert decider.ridge.n == 6
 
 
 @pytest.mark.parametrize("strategy", [pb.UE(), pb.REGRET(), pb.GENTRY(penalty=3.0)], ids=repr)
@@ -145,7 +126,7 @@ def test_a_change_keeps_what_was_learnt(strategy: Any) -> None:
     decider, made = played()
     V3 = pb.Subspace.coordinates([1, 2], d=3)
     decider.reconfigure(strategy=strategy, subspace=V3)
-    twin = pb.Decider(strategy, subspace=V3, seed=0, log=True)
+    twin = pb.Decider(strategy, subspace=V3, seed=0)
     twin.learn(np.array([d.arm for d in made[:10]]), np.arange(10.0))
     np.testing.assert_allclose(decider.ridge.theta, twin.ridge.theta, atol=1e-12)
     assert repr(decider.strategy) == repr(strategy)
@@ -163,7 +144,6 @@ def test_a_change_that_cannot_be_is_refused() -> None:
     before = fingerprint(decider)
     for change, error, message in (
         ({}, ValueError, "subspace, strategy or half_life must be given"),
-        ({"strategy": pb.REGRET()}, ValueError, "log=True or store="),
         ({"subspace": pb.Subspace.coordinates([0], d=2)}, ValueError, "of 3 features, as before"),
         ({"subspace": 3}, TypeError, "subspace must be a Subspace"),
         ({"strategy": "UE"}, TypeError, "strategy must be one like"),

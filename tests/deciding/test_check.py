@@ -39,8 +39,8 @@ def test_a_belief_that_forgets_is_that_of_the_outcomes(
     half_life: float | str | None, tmp_path: Path
 ) -> None:
     decider = played(half_life, tmp_path)
-    findings = check_promises(decider._ledger)
-    assert [finding.kept for finding in findings] == [True] * 5, findings
+    findings = check_promises(decider.history())
+    assert [finding.kept for finding in findings] == [True] * 7, findings
 
 
 def test_what_others_add_meanwhile_is_no_fault(tmp_path: Path) -> None:
@@ -58,6 +58,6 @@ def test_what_others_add_meanwhile_is_no_fault(tmp_path: Path) -> None:
             decider.tell(decider.ask(np.eye(3)), 4.0)
         busy.append(False)
 
-    findings = check_promises(decider._ledger, progress=meanwhile)
-    assert [finding.kept for finding in findings] == [True] * 5, findings
-    assert findings[2].found.startswith("4 observations")
+    findings = check_promises(decider.history(), progress=meanwhile)
+    assert [finding.kept for finding in findings] == [True] * 7, findings
+    assert findings[4].found.startswith("4 observations")

@@ -12,7 +12,7 @@ from tests.worlds import U3
 def test_a_strategy_that_needs_the_same_arms_is_refused() -> None:
     with pytest.raises(ValueError, match="strategy must take arms that change"):
         pb.Decider(pb.ProjectedElimination(horizon=100), subspace=U3)
-    decider = pb.Decider(subspace=U3, seed=0, log=True)
+    decider = pb.Decider(subspace=U3, seed=0)
     decider.tell(decider.ask(np.eye(3)).id, 1.0)
     with pytest.raises(ValueError, match="policy must do without arm_effects"):
         pb.replay(decider.log(), pb.GENTRY(arm_effects=0.4), subspace=U3)

@@ -66,7 +66,7 @@ class Own(pb.Ball):
 
 
 def test_an_infinite_set_is_kept_unless_a_file_cannot_hold_it(tmp_path: Path) -> None:
-    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0)
     decider.learn(np.eye(4), THETA)
     own, decision = decider.ask(Own(d=4)), decider.ask(pb.Ball(d=4))
     expected = str(decider.explain(decision))
@@ -83,7 +83,7 @@ def test_an_infinite_set_is_kept_unless_a_file_cannot_hold_it(tmp_path: Path) ->
 
 
 def test_where_estimates_tie_the_best_guess_is_the_first() -> None:
-    decider = pb.Decider(pb.GENTRY(schedule=lambda t: 1.0), subspace=U, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(schedule=lambda t: 1.0), subspace=U, seed=0)
     kinds = []
     for _ in range(12):  # nothing is told, so all estimates are zero
         decision = decider.ask(np.eye(4))
@@ -108,28 +108,19 @@ def test_an_unknown_probability_is_said_to_be_so() -> None:
     assert "its probability is unknown" in reason
 
 
-def test_arms_too_many_to_keep_are_explained_among_what_was_left(tmp_path: Path) -> None:
+def test_of_many_arms_those_that_were_left_are_explained(tmp_path: Path) -> None:
     big = np.random.default_rng(0).normal(size=(30_000, 4))
-    for log in (False, True):
-        decider = pb.Decider(pb.GENTRY(schedule="smooth"), subspace=U, seed=2, log=log)
-        decider.learn(big[:50], big[:50] @ THETA)
-        first, second = decider.ask(big, count=2)
-        assert second.index is not None
-        decider.save(tmp_path / "decider")
-        table = decider.explain(second, arms=big).table
-        assert len(table) == len(big) - 1
-        assert first.index not in table.index
-        assert table.index[table["chosen"]].tolist() == [second.index]
-        assert first.index in decider.explain(first, arms=big).table.index
-        if log:  # then everything is kept
-            loaded = pb.Decider.load(tmp_path / "decider")
-            pd.testing.assert_frame_equal(loaded.explain(second.id).table, table)
-        else:
-            with pytest.raises(ValueError, match="among too many arms to keep"):
-                decider.explain(second)
-        for wrong in (big[:5], big[::-1], big[: second.index + 1], pb.Ball(d=4, radius=9.0)):
-            with pytest.raises(ValueError, match="arms must be what was on offer to decision"):
-                decider.explain(second, arms=wrong)
+    decider = pb.Decider(pb.GENTRY(schedule="smooth"), subspace=U, seed=2)
+    decider.learn(big[:50], big[:50] @ THETA)
+    first, second = decider.ask(big, count=2)
+    decider.save(tmp_path / "decider")
+    table = decider.explain(second).table
+    assert len(table) == len(big) - 1
+    assert first.index not in table.index
+    assert table.index[table["chosen"]].tolist() == [second.index]
+    assert first.index in decider.explain(first).table.index
+    loaded = pb.Decider.load(tmp_path / "decider")
+    pd.testing.assert_frame_equal(loaded.explain(second.id).table, table)
 
 
 def test_features_may_be_called_as_the_parts_of_an_explanation() -> None:

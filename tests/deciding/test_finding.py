@@ -21,7 +21,7 @@ def talk(n: int = 240, store: str | None = None) -> pb.Decider:
     """Return a decider that has decided for three segments, and counts everything so far."""
     rng = np.random.default_rng(0)
     everything = pb.Subspace(np.eye(3), tuple(COLUMNS))
-    options: dict[str, Any] = {"log": True} if store is None else {"store": store, "name": "films"}
+    options: dict[str, Any] = {} if store is None else {"store": store, "name": "films"}
     decider = pb.Decider(pb.GENTRY(alpha=10.0), subspace=everything, seed=0, **options)
     theta = np.array([0.3, 1.0, -0.5])
     for t in range(n):
@@ -56,10 +56,9 @@ def test_a_change_of_u_loses_nothing_and_is_in_the_ledger(tmp_path: Path) -> Non
     assert decider.steps == 30
     pd.testing.assert_frame_equal(decider.log(), log)
     changes = [
-        entry.event
-        for chunk in decider._ledger.read(0)
-        for entry in chunk
-        if isinstance(entry.event, Changed) and entry.event.subspace is not None
+        event
+        for _, event in decider.history().events()
+        if isinstance(event, Changed) and event.subspace is not None
     ]
     assert len(changes) == 1
     decider.close()
@@ -125,8 +124,6 @@ def test_what_a_log_cannot_tell_is_named(decider: pb.Decider) -> None:
     X = np.random.default_rng(0).normal(size=(40, 2))
     with pytest.raises(ValueError, match="found must be a subspace of 3 features"):
         decider.sensitivity(pb.find_subspace(attributes=(X, X[:, 0])))
-    empty = pb.Decider(subspace=pb.Subspace.coordinates([0], d=3), log=True)
+    empty = pb.Decider(subspace=pb.Subspace.coordinates([0], d=3))
     with pytest.raises(ValueError, match="must hold outcomes"):
         empty.find_subspace(by="segment")
-    with pytest.raises(ValueError, match="keeps no log"):
-        pb.Decider(subspace=pb.Subspace.coordinates([0], d=3)).find_subspace(by="segment")

@@ -96,33 +96,20 @@ def test_what_is_known_and_decided_has_the_same_bits_however_it_is_reached(
     played(decider, clock)
     decider.save(tmp_path / "file")
     others = [pb.Decider.open(store, "it"), pb.Decider.load(tmp_path / "file")]
-    first = next(held for chunk in decider._ledger.decisions() for held in chunk)
+    first = next(iter(decider.history()))
     assert first.outcome is not None
     for other in others:
         assert other.ridge.factor.tobytes() == decider.ridge.factor.tobytes()
         assert other.half_life == decider.half_life == 20.0
         assert other.ridge.forgotten == decider.ridge.forgotten
     amended = others[1]
-    amended.amend(first.decision.id, first.outcome + 1.0)
+    amended.amend(first.event.id, first.outcome + 1.0)
     assert amended.ridge.factor.tobytes() != decider.ridge.factor.tobytes()
-    amended.amend(first.decision.id, first.outcome)
+    amended.amend(first.event.id, first.outcome)
     assert amended.ridge.factor.tobytes() == decider.ridge.factor.tobytes()
     for record in decider.history():
         again = record.decide_again()
         assert (again.index, again.probability) == (record.event.index, record.event.propensity)
-
-
-def test_without_a_log_it_forgets_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    found = []
-    for log in (True, False):
-        clock = Clock(monkeypatch)
-        decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, half_life="5d", log=log)
-        played(decider, clock, steps=300)  # snapshots are kept on the way
-        decider.save(tmp_path / str(log))
-        loaded = pb.Decider.load(tmp_path / str(log))
-        assert loaded.ridge.factor.tobytes() == decider.ridge.factor.tobytes()
-        found.append(decider.ridge.factor.tobytes())
-    assert found[0] == found[1]
 
 
 def test_decay_by_hand_is_a_weighted_ridge() -> None:
@@ -154,7 +141,7 @@ def test_what_is_no_half_life_is_refused(wrong: Any) -> None:
 
 
 def test_logs_explanations_audits_and_replays_know_what_was_forgotten(tmp_path: Path) -> None:
-    decider = pb.Decider(pb.EIIDS(), subspace=U3, seed=0, half_life=8, log=True)
+    decider = pb.Decider(pb.EIIDS(), subspace=U3, seed=0, half_life=8)
     played(decider)
     log = decider.log()
     assert log["forgotten"].is_monotonic_increasing
@@ -185,4 +172,4 @@ def test_a_number_in_quotes_is_told_from_a_span_of_time() -> None:
     with pytest.raises(ValueError, match=r"a number of decisions, .* got '60': pass 60 or '60d'"):
         pb.Decider(subspace=U3, half_life="60")
     with pytest.raises(ValueError, match=r"after must be seconds, .* got '60': pass 60 or '60d'"):
-        pb.Decider(subspace=U3, log=True).expire("60")
+        pb.Decider(subspace=U3).expire("60")

@@ -3,12 +3,14 @@
 import multiprocessing
 import os
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import projbandits as pb
+from projbandits.exceptions import UnavailableError
 from tests import naive
 from tests.worlds import U3
 
@@ -32,9 +34,10 @@ def in_child(work: Any) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-@pytest.mark.parametrize("seed", [None, 0])
-def test_children_share_neither_ids_nor_choices(seed: int | None) -> None:
-    decider = pb.Decider(pb.GENTRY(schedule=lambda t: 1.0), subspace=U3, seed=seed)
+def test_children_share_neither_ids_nor_choices(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/films.db"
+    own = pb.GENTRY(schedule=lambda t: 1.0)
+    decider = pb.Decider(own, subspace=U3, seed=0, store=store, name="films")
     pending = decider.ask(np.eye(3))
 
     def work() -> Any:
@@ -45,11 +48,36 @@ def test_children_share_neither_ids_nor_choices(seed: int | None) -> None:
     ids, choices = zip(*[in_child(work), in_child(work), work()], strict=True)
     assert len({id for some in ids for id in some}) == 120
     assert len(set(choices)) == 3
+    assert (decider.steps, decider.ridge.n) == (121, 1)
+
+
+def test_a_child_is_told_that_a_temporary_decider_needs_a_store() -> None:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
+    made = decider.ask(np.eye(3))
+
+    def work() -> Any:
+        said = set()
+        for call in (
+            lambda: decider.ask(np.eye(3)),
+            lambda: decider.tell(made, 1.0),
+            lambda: decider.steps,
+            lambda: decider.history(),
+            decider.close,
+        ):
+            with pytest.raises(UnavailableError, match="give it a store, as in") as raised:
+                call()
+            said.add(str(raised.value))
+        return len(said)
+
+    assert in_child(work) == 1
+    decider.tell(made, 1.0)
+    assert decider.ridge.n == 1
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_fork_while_another_thread_asks_is_no_deadlock() -> None:
-    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=True)
+def test_a_fork_while_another_thread_asks_is_no_deadlock(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/films.db"
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, store=store, name="films")
     stop = threading.Event()
 
     def busy() -> None:
@@ -60,7 +88,7 @@ def test_a_fork_while_another_thread_asks_is_no_deadlock() -> None:
     thread = threading.Thread(target=busy)
     thread.start()
     try:
-        for _ in range(12):
+        for _ in range(6):
             answer = in_child(lambda: _whole(decider))
             assert answer is True
     finally:
@@ -69,12 +97,12 @@ def test_a_fork_while_another_thread_asks_is_no_deadlock() -> None:
 
 
 def _whole(decider: pb.Decider) -> bool:
-    """Ask and tell in a child, whose copy may be of any moment, and look at what it believes."""
+    """Ask and tell in a child, while others go on, and look at what it believes."""
     for _ in range(5):
         decision = decider.ask(np.eye(3))
         decider.tell(decision, float(decision.arm[0]))
-    held = [held for some in decider._ledger.decisions() for held in some]
-    told = [held for held in held if held.outcome is not None]
-    X = np.array([held.arm for held in told])
-    _, theta, _ = naive.centred_ridge(X, np.array([held.outcome for held in told]), 1.0)
-    return bool(np.abs(decider.ridge.theta - theta).max() < 1e-8) and decider.steps == len(held)
+    history = decider.history()
+    told = [record for record in history if record.told]
+    X = np.array([record.arm for record in told])
+    _, theta, _ = naive.centred_ridge(X, np.array([record.outcome for record in told]), 1.0)
+    return bool(np.abs(history.belief().state.ridge.theta - theta).max() < 1e-8)

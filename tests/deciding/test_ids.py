@@ -10,9 +10,8 @@ from tests.deciders import fingerprint, some_arms
 from tests.worlds import U3
 
 
-@pytest.mark.parametrize("log", [False, True])
-def test_asking_again_is_the_same_decision(log: bool) -> None:
-    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=log)
+def test_asking_again_is_the_same_decision() -> None:
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
     X = some_arms(np.random.default_rng(0))
     first = decider.ask(X, request_id="request 1", meta={"page": "home"})
     before = fingerprint(decider)
@@ -22,6 +21,8 @@ def test_asking_again_is_the_same_decision(log: bool) -> None:
     )
     assert first.meta == again.meta == {"page": "home"}
     assert fingerprint(decider) == before
+    decider.tell(first, 1.0)
+    assert decider.ask(X, request_id="request 1").index == first.index
     pair = decider.ask(X, request_id="request 2", count=2)
     assert [d.id for d in pair] == ["request 2/0", "request 2/1"]
     assert [d.index for d in decider.ask(X, request_id="request 2", count=2)] == [
@@ -50,19 +51,8 @@ def test_the_chosen_arm_must_be_in_its_place() -> None:
     assert decider.steps == before[1] + 1
 
 
-def test_without_a_log_a_decision_that_was_told_cannot_be_repeated() -> None:
-    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
-    decider.tell(decider.ask(np.eye(3), request_id="a"), 1.0)
-    with pytest.raises(ValueError, match=r"keep a log \(log=True or store=\)"):
-        decider.ask(np.eye(3), request_id="a")
-    logged = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=True)
-    first = logged.ask(np.eye(3), request_id="a")
-    logged.tell("a", 1.0)
-    assert logged.ask(np.eye(3), request_id="a").index == first.index
-
-
 def test_notes_are_in_the_log() -> None:
-    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
     decider.ask(np.eye(3), meta=["a", 1])
     decider.ask(np.eye(3))
     assert decider.log()["meta"].tolist() == ['["a", 1]', None]
@@ -92,7 +82,7 @@ def test_bad_ids_and_notes_are_named(
 
 @pytest.mark.parametrize("bad", ["\ud800", "a\0b"])
 def test_texts_that_no_file_can_keep_are_refused_wherever_they_come(bad: str) -> None:
-    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(), subspace=U3, seed=0)
     decision = decider.ask(np.eye(3))
     before = fingerprint(decider)
     named = pb.Subspace.without(bad, columns=[bad, "price", "size"])

@@ -47,7 +47,7 @@ def test_a_label_is_read_as_it_was_written(label: str | int) -> None:
 
 def test_the_index_of_a_table_or_ids_say_who_the_arms_are() -> None:
     X = np.eye(3)
-    decider = pb.Decider(subspace=U3, seed=0, log=True)
+    decider = pb.Decider(subspace=U3, seed=0)
     table = pd.DataFrame(X, index=["a", "b", "c"])
     assert decider.ask(X).label is None
     assert decider.ask(table).label in ("a", "b", "c")
@@ -73,7 +73,7 @@ FILM_LABELS: list[list[Any]] = [
 @pytest.mark.parametrize("labels", FILM_LABELS, ids=["texts", "numbers", "both"])
 def test_the_log_has_labels_as_they_were_given(labels: list[Any], tmp_path: Path) -> None:
     films = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 3)), index=labels)
-    decider = pb.Decider(subspace=U3, seed=0, log=True)
+    decider = pb.Decider(subspace=U3, seed=0)
     made = decider.ask(films, count=5)
     decider.tell_many((decision, 1.0) for decision in made[:4])
     given = [decision.label for decision in made]
@@ -90,7 +90,7 @@ def test_the_log_has_labels_as_they_were_given(labels: list[Any], tmp_path: Path
 
 
 def test_arms_without_labels_may_stand_beside_numbered_ones(tmp_path: Path) -> None:
-    decider = pb.Decider(subspace=U3, seed=0, log=True)
+    decider = pb.Decider(subspace=U3, seed=0)
     decider.ask(np.eye(3))
     decider.ask(np.eye(3), labels=[4, 5, 6])
     assert decider.log()["label"][0] is None
@@ -120,7 +120,7 @@ def test_ids_that_are_none_are_refused(ids: Any, message: str) -> None:
 
 
 def test_an_index_with_duplicates_is_refused_as_ids_are() -> None:
-    decider = pb.Decider(subspace=U3, seed=0, log=True)
+    decider = pb.Decider(subspace=U3, seed=0)
     twice = pd.DataFrame(np.eye(3), index=["a", "b", "a"])
     with pytest.raises(ValueError, match="index of arms must be distinct, got 'a' in rows 0 and 2"):
         decider.ask(twice)
@@ -142,7 +142,7 @@ def test_catalogues_and_attributes_with_duplicates_are_refused_by_row_too() -> N
     for arms in (twice, twice.reset_index(names="item")):
         with pytest.raises(ValueError, match=f"arms {said}"):
             pb.Log.from_table(log, arms, **how)
-    decider = pb.Decider(subspace=U3, seed=0, log=True)
+    decider = pb.Decider(subspace=U3, seed=0)
     for _ in range(5):
         decider.tell(decider.ask(np.eye(3), labels=["a", "b", "c"]), 1.0)
     with pytest.raises(ValueError, match=f"attributes {said}"):
@@ -199,9 +199,9 @@ def test_what_is_known_of_items_has_the_same_bits_however_it_is_reached(
         plain,
         pb.Decider.load(tmp_path / "plain"),
     ]
-    mine: Effects = decider._now().state.effects
+    mine: Effects = decider.belief().state.effects
     for other in others:
-        theirs: Effects = other._now().state.effects
+        theirs: Effects = other.belief().state.effects
         assert theirs.labels == mine.labels
         assert theirs.table.tobytes() == mine.table.tobytes()
         assert theirs.linear.factor.tobytes() == mine.linear.factor.tobytes()
@@ -221,7 +221,7 @@ def test_what_is_known_of_items_has_the_same_bits_however_it_is_reached(
 
 
 def test_an_explanation_names_items_and_what_each_has_of_its_own() -> None:
-    decider = pb.Decider(pb.EIIDS(arm_effects="auto"), subspace=U3, seed=0, log=True)
+    decider = pb.Decider(pb.EIIDS(arm_effects="auto"), subspace=U3, seed=0)
     made = played(decider)
     for decision in (made[-1], made[-1].id):
         explanation = decider.explain(decision)
@@ -241,32 +241,30 @@ def test_an_explanation_names_items_and_what_each_has_of_its_own() -> None:
 
 
 def test_a_strategy_with_effects_can_take_over() -> None:
-    plain = pb.Decider(pb.EIIDS(), subspace=U3, seed=0, log=True)
+    plain = pb.Decider(pb.EIIDS(), subspace=U3, seed=0)
     made = played(plain)
     after = pb.EIIDS(arm_effects=0.5, noise=0.3)
     plain.reconfigure(strategy=after)
-    told = [(d.label, d.arm, plain._ledger.held(d.id)) for d in made]
+    told = [(d.label, d.arm, plain.history().find(d.id).outcome) for d in made]
     fresh = Effects.prior(3, 0.1, 0.5, 0.3, intercept=True)
-    for label, x, held in told:
-        assert held is not None
-        assert held.outcome is not None
-        fresh = fresh.update(str(label), x, held.outcome)
+    for label, x, outcome in told:
+        fresh = fresh.update(str(label), x, outcome)
         fresh = fresh.fitted(0.5, 0.3) if fresh.refit_due else fresh
-    found: Effects = plain._now().state.effects
+    found: Effects = plain.belief().state.effects
     np.testing.assert_allclose(found.theta, fresh.theta, rtol=1e-9)
     assert found.labels == fresh.labels
     plain.reconfigure(strategy=pb.EIIDS())
-    assert plain._now().state.effects is None
+    assert plain.belief().state.effects is None
 
 
 def test_history_says_whose_returns_it_holds() -> None:
     rng = np.random.default_rng(0)
     X, outcomes = rng.normal(size=(50, 3)), rng.normal(size=50)
     whose = [f"film {i % 5}" for i in range(50)]
-    decider = pb.Decider(pb.EIIDS(arm_effects=0.5), subspace=U3, seed=0, log=True)
+    decider = pb.Decider(pb.EIIDS(arm_effects=0.5), subspace=U3, seed=0)
     decider.learn(X, outcomes, labels=whose, request_id="old")
     decider.learn(X, outcomes, labels=whose, request_id="old")
-    items: Effects = decider._now().state.effects
+    items: Effects = decider.belief().state.effects
     assert items.labels == [f"film {i}" for i in range(5)]
     assert items.n == 50
     with pytest.raises(ValueError, match="learnt before, from other rows"):
@@ -274,7 +272,7 @@ def test_history_says_whose_returns_it_holds() -> None:
     with pytest.raises(ValueError, match="labels must have 50 entries"):
         decider.learn(X, outcomes, labels=whose[:3])
     decider.learn(X[:2], outcomes[:2])  # each an item of its own
-    assert decider._now().state.effects.size == 7
+    assert decider.belief().state.effects.size == 7
 
 
 def test_wines_with_ids_reach_the_regret_of_a_simulation() -> None:

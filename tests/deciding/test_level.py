@@ -155,7 +155,7 @@ def test_it_is_recorded_and_joined_only_by_its_like(tmp_path: Any) -> None:
 def test_while_all_outcomes_are_equal_the_noise_is_unknown(
     intercept: bool, outcome: float, tmp_path: Any
 ) -> None:
-    decider = pb.Decider(subspace=U3, seed=0, intercept=intercept, log=True)
+    decider = pb.Decider(subspace=U3, seed=0, intercept=intercept)
     X = np.random.default_rng(0).normal(size=(6, 3))
     for _ in range(40):
         decision = decider.ask(X)
@@ -202,7 +202,7 @@ def test_logs_of_a_decider_with_a_level_have_one_in_their_linear_models() -> Non
     X = rng.normal(size=(6, 3))
     best = X[int((X @ theta).argmax())]
     for constant in (0.0, 1e4):
-        decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.6), subspace=U3, seed=0, log=True)
+        decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.6), subspace=U3, seed=0)
         luck = np.random.default_rng(1)
         for _ in range(400):
             decision = decider.ask(X)
@@ -246,7 +246,7 @@ def test_replays_leave_to_the_level_what_is_one_number_for_all_arms(constant: bo
     features = pb.Features(protected=["age"], constant=constant).fit(films)
     strategy, found = pb.GENTRY(schedule=lambda t: 0.6), []
     for level in (0.0, 1000.0):
-        decider = pb.Decider(strategy, features=features, seed=0, log=True)
+        decider = pb.Decider(strategy, features=features, seed=0)
         for luck in np.random.default_rng(1).integers(-1, 2, size=300) / 4:
             decision = decider.ask(films)
             decider.tell(decision, outcomes[decision.index or 0] + luck + level)
@@ -270,7 +270,7 @@ def always(place: int) -> Any:
 
 
 def test_where_the_level_hides_what_counts_a_replay_says_so() -> None:
-    decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.6), subspace=U3, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.6), subspace=U3, seed=0)
     for outcome in range(60):
         decider.tell(decider.ask(np.eye(3)), float(outcome % 7))
     for log in (decider, pb.Log.from_ledger(decider)):
@@ -283,7 +283,7 @@ def test_the_leak_is_that_of_centred_outcomes() -> None:
     found = []
     for constant in (0.0, 1e5):
         rng = np.random.default_rng(0)
-        decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.6), subspace=U3, seed=0, log=True)
+        decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.6), subspace=U3, seed=0)
         for _ in range(80):
             decision = decider.ask(rng.normal(size=(5, 3)) + 2.0)
             outcome = round(decision.arm.sum() + rng.normal(), 3)

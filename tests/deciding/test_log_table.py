@@ -6,18 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import projbandits as pb
-from tests.films import COLUMNS, U, played, world
-
-
-def test_without_a_log_an_id_is_not_enough() -> None:
-    decider = pb.Decider(subspace=U, seed=0)
-    decision = decider.ask(np.eye(4))
-    for call in (lambda: decider.explain(decision.id), decider.log, decider.audit):
-        with pytest.raises(ValueError, match=r"make it with Decider\(\.\.\., log=True\)"):
-            call()
-    with pytest.raises(ValueError, match="rested on was not kept"):
-        decider.explain(decider.pending[0])
+from tests.films import COLUMNS, played, world
 
 
 def test_the_log_has_a_row_for_each_decision() -> None:

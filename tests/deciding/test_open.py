@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import projbandits as pb
-from projbandits.ledger.fold import advanced, snapshot
-from projbandits.ledger.store import open_store
+from projbandits.ledger.snapshots import restored, snapshot
 from projbandits.strategies import State
 from tests import naive
 from tests.worlds import U3
@@ -39,7 +38,7 @@ def checked(decider: pb.Decider) -> None:
 def test_what_a_strategy_knows_is_what_a_plain_list_says(chance: random.Random) -> None:
     """Any order of asking, telling, withdrawing, expiring, amending, forgetting and changing."""
     strategy = chance.choice([pb.EIIDS(), pb.REGRET(), pb.UE()])
-    decider = pb.Decider(strategy, subspace=U3, seed=0, log=True)
+    decider = pb.Decider(strategy, subspace=U3, seed=0)
     rng, records = np.random.default_rng(chance.randrange(99)), list[dict[str, Any]]()
     for _ in range(40):
         what = chance.choice(["ask", "ask", "ask", "tell", "tell", "withdraw", "amend", "decay"])
@@ -151,24 +150,20 @@ def test_two_processes_on_one_store_and_snapshots_read_the_same(
             decision = waiting.pop(rng.integers(len(waiting)))
             (two if t % 2 else one).tell(decision, float(decision.arm @ THETA + rng.normal()))
     checked(one)
-    last = one._ledger.last()
-    live, fresh = advanced(one._ledger, one._known, last), advanced(two._ledger, None, last)
-    assert live.open.count == len(waiting) == fresh.open.count
-    assert live.open.factor.tobytes() == fresh.open.factor.tobytes()
-    one._ledger.keep(snapshot(live))
-    third = pb.Decider.open(url, "it")
-    assert third._known.open.factor.tobytes() == live.open.factor.tobytes()
+    live, third = one.belief(), pb.Decider.open(url, "it")
+    for other in (two.belief(), third.belief(), one.history().folded(None, live.position)):
+        assert live.open.count == len(waiting) == other.open.count
+        assert live.open.factor.tobytes() == other.open.factor.tobytes()
+        assert restored(snapshot(live)).open.factor.tobytes() == other.open.factor.tobytes()
     checked(third)
     for each in (one, two, third):
         each.close()
 
 
-def test_a_decision_whose_batch_is_not_whole_is_decided_again(tmp_path: Path) -> None:
+def test_decisions_of_a_batch_know_of_one_another(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/it.db"
-    store = open_store(url)
     decider = pb.Decider(pb.EIIDS(), subspace=U3, seed=0, store=url, name="it")
     decider.ask(X, request_id="taken")
-    ledger: Any = decider._ledger
 
     def run(i: int) -> str:
         return decider.ask(X, request_id="taken" if i % 4 == 0 else f"id-{i}").id
@@ -177,18 +172,14 @@ def test_a_decision_whose_batch_is_not_whole_is_decided_again(tmp_path: Path) ->
         ids = [*pool.map(run, range(48))]
     assert len({*ids}) == 37
     checked(decider)
-    drawn = set[tuple[int, int]]()
-    for some in ledger.decisions():
-        for held in some:
-            event = held.decision
-            mates = range(event.draw - event.counted, event.draw)
-            assert all((event.session, draw) in drawn for draw in mates)
-            drawn.add((event.session, event.draw))
-    store.close()
+    for step, record in enumerate(decider.history(), 1):
+        assert record.event.step == step
+        assert record.history.belief(record.known).open.count == step - 1
+    decider.close()
 
 
 def test_a_log_and_its_replay_know_what_was_open(tmp_path: Path) -> None:
-    decider, rng = pb.Decider(pb.EIIDS(), subspace=U3, seed=0, log=True), np.random.default_rng(0)
+    decider, rng = pb.Decider(pb.EIIDS(), subspace=U3, seed=0), np.random.default_rng(0)
     for t in range(40):
         decider.ask(X)
         if t % 3:

@@ -17,7 +17,7 @@ REWARDS = pd.Series(RNG.normal(size=30), index=FILMS.index)
 
 
 def decider(**more: Any) -> pb.Decider:
-    return pb.Decider(subspace=U3, seed=0, log=True, **more)
+    return pb.Decider(subspace=U3, seed=0, **more)
 
 
 def believed(features: Any, outcomes: Any, **more: Any) -> bytes:
@@ -63,12 +63,12 @@ def test_rewards_of_another_index_are_refused(features: Any, outcomes: Any, mess
 
 
 def test_ids_and_contexts_go_by_their_index_too() -> None:
-    effects = pb.Decider(pb.EIIDS(arm_effects=0.5), subspace=U3, seed=0, log=True)
-    other = pb.Decider(pb.EIIDS(arm_effects=0.5), subspace=U3, seed=0, log=True)
+    effects = pb.Decider(pb.EIIDS(arm_effects=0.5), subspace=U3, seed=0)
+    other = pb.Decider(pb.EIIDS(arm_effects=0.5), subspace=U3, seed=0)
     whose = pd.Series([f"item {i % 4}" for i in range(30)], index=FILMS.index)
     effects.learn(FILMS, REWARDS, labels=whose.iloc[::-1])
     other.learn(FILMS, REWARDS, labels=whose.tolist())
-    mine, theirs = effects._now().state.effects, other._now().state.effects
+    mine, theirs = effects.belief().state.effects, other.belief().state.effects
     assert mine.table.tobytes() == theirs.table.tobytes()
     with pytest.raises(ValueError, match="labels must have the index of features"):
         effects.learn(FILMS, REWARDS, labels=whose.reset_index(drop=True))

@@ -87,12 +87,12 @@ def test_everything_that_is_read_knows_features_and_contexts(tmp_path: Path) -> 
     again.close()
 
 
-def test_a_file_without_a_log_has_them_too(tmp_path: Path) -> None:
+def test_a_saved_file_has_them_too(tmp_path: Path) -> None:
     decider = pb.Decider(features=made(), seed=0, half_life=30)
     played(decider)
     waiting = decider.ask(FILMS, context={"segment": "y"})
     decider.save(tmp_path / "file")
-    loaded = pb.Decider.load(tmp_path / "file", resume=True)
+    loaded = pb.Decider.load(tmp_path / "file")
     assert loaded.features is not None
     (pending,) = loaded.pending
     assert (pending.label, pending.context) == (waiting.label, {"segment": "y"})
@@ -202,7 +202,7 @@ def test_coefficients_are_in_the_units_of_the_columns() -> None:
 
 
 def test_a_context_among_the_arms_is_recorded_too() -> None:
-    decider = pb.Decider(features=made(), seed=0, log=True)
+    decider = pb.Decider(features=made(), seed=0)
     one = decider.ask(FILMS.assign(segment="x"))
     assert one.context == {"segment": "x"}
     mixed = decider.ask(FILMS.assign(segment=[*"xyxyxy"]))
@@ -251,7 +251,7 @@ def test_a_context_among_the_arms_may_lack_values(gaps: list[Any]) -> None:
 
 
 def test_groups_of_the_context_disagree() -> None:
-    decider = pb.Decider(features=made(), seed=0, log=True)
+    decider = pb.Decider(features=made(), seed=0)
     played(decider)
     assert decider.find_subspace(by="segment", leave_out=1).left_out.dim == 1
     with pytest.raises(ValueError, match="by must be a column of the context or a key of meta"):

@@ -10,7 +10,7 @@ import projbandits as pb
 def test_errors_are_unknown_while_all_returns_are_equal(intercept: bool) -> None:
     X = np.random.default_rng(0).normal(size=(40, 3))
     U = pb.Subspace.coordinates([0, 1], d=3)
-    decider = pb.Decider(pb.GENTRY(), subspace=U, intercept=intercept, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(), subspace=U, intercept=intercept, seed=0)
     for _ in range(50):
         decider.tell(decider.ask(X), 7.0 if intercept else 0.0)
     assert pb.Log.from_ledger(decider).fit().table()["standard_error"].isna().all()

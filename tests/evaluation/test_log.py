@@ -310,7 +310,7 @@ def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
 def test_a_ledger_is_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     V = pb.Subspace.coordinates([0, 1], d=3)
-    decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.5), subspace=V, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.5), subspace=V, seed=0)
     items = rng.normal(size=(12, 3))
     covered, chances = list[float](), list[Any]()
     for t in range(80):

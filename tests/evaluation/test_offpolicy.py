@@ -75,7 +75,7 @@ def test_intervals_know_of_the_weights_that_did_not_occur() -> None:
 def rarely(seed: int, steps: int) -> pd.DataFrame:
     """The log of a decider that soon keeps to one arm."""
     rng = np.random.default_rng(seed + 1000)
-    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=seed, log=True, intercept=False)
+    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=seed, intercept=False)
     for _ in range(steps):
         decision = decider.ask(FIXED)
         decider.tell(decision.id, float(decision.arm @ [1.0, 0.5, 2.0] + rng.normal()))
@@ -148,7 +148,7 @@ def test_where_arms_are_out_of_reach_only_the_model_has_an_interval(strategy: An
     theta = np.array([1.0, 0.5, 2.0])
     for seed in range(logs):
         rng = np.random.default_rng(seed + 1000)
-        decider = pb.Decider(strategy, subspace=U, seed=seed, log=True, intercept=False)
+        decider = pb.Decider(strategy, subspace=U, seed=seed, intercept=False)
         for _ in range(60):
             decision = decider.ask(FIXED)
             decider.tell(decision.id, float(decision.arm @ theta + rng.normal()))
@@ -247,7 +247,7 @@ def test_the_return_value_is_judged_arm_by_arm_too() -> None:
 def test_arms_with_effects_are_noticed_and_the_projection_is_not_identified() -> None:
     rng = np.random.default_rng(0)
     effects = rng.normal(size=8)
-    decider = pb.Decider(pb.GENTRY(schedule=always), subspace=U, seed=0, log=True, intercept=False)
+    decider = pb.Decider(pb.GENTRY(schedule=always), subspace=U, seed=0, intercept=False)
     for _ in range(300):
         decision = decider.ask(FIXED)
         assert decision.index is not None
@@ -266,7 +266,7 @@ def test_a_deciders_intervals_allow_for_effects_of_arms_too(
     value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(0)
-    decider = pb.Decider(pb.GENTRY(schedule=always), subspace=U, seed=0, log=True, intercept=False)
+    decider = pb.Decider(pb.GENTRY(schedule=always), subspace=U, seed=0, intercept=False)
     effects = rng.normal(size=8)
     for step in range(300):
         decision = decider.ask(FIXED[[0, 1, 2, 3] if step % 2 else [4, 5, 6, 7]])

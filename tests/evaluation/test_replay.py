@@ -63,13 +63,13 @@ def test_logs_of_several_workers_are_replayed_together() -> None:
 
 def test_a_history_is_known_to_a_strategy_that_learns_on_projections() -> None:
     log = worker(pb.GENTRY(), 1).log()
-    twin = pb.Decider(pb.REGRET(), subspace=U, log=True, intercept=False)
+    twin = pb.Decider(pb.REGRET(), subspace=U, intercept=False)
     rng = np.random.default_rng(1)
     X = rng.normal(size=(50, 3))
     twin.learn(X, X @ THETA + NOISE * rng.normal(size=50))
     row = log.iloc[0]
     arms = pb.FiniteArms(row["offered"].reshape(-1, 3))
-    chances = probabilities(pb.REGRET(), twin._now().state, arms)
+    chances = probabilities(pb.REGRET(), twin.belief().state, arms)
     assert chances is not None
     expected = U.matrix @ (chances @ arms.vectors)
     np.testing.assert_allclose(pb.replay(log, pb.REGRET()).features[0], expected, atol=1e-12)
@@ -90,7 +90,7 @@ def test_what_a_strategy_cannot_know_is_said() -> None:
 
 
 def test_whole_arms_are_learnt_from_a_log_of_projections() -> None:
-    decider = pb.Decider(pb.REGRET(schedule=often), subspace=U, seed=0, log=True, intercept=False)
+    decider = pb.Decider(pb.REGRET(schedule=often), subspace=U, seed=0, intercept=False)
     play(decider, np.random.default_rng(0))
     log = decider.log()
     replay = pb.replay(log, pb.GENTRY())
@@ -109,7 +109,7 @@ def test_a_strategy_with_an_update_of_its_own_follows_the_outcomes() -> None:
     replay = pb.replay(log, Doubting())
     np.testing.assert_allclose(replay.features, naive_replay(log, Doubting()), atol=1e-10)
     assert json.loads(log.attrs["projbandits"])["learns_on"] == "arm"
-    own = pb.Decider(Doubting(), subspace=U, seed=0, log=True, intercept=False).log()
+    own = pb.Decider(Doubting(), subspace=U, seed=0, intercept=False).log()
     assert json.loads(own.attrs["projbandits"])["learns_on"] is None
 
 
@@ -120,7 +120,7 @@ def test_a_decider_is_replayed_from_its_ledger(strategy: Any) -> None:
     pieces = pb.replay(decider, strategy)
     np.testing.assert_array_equal(table.features, pieces.features)
     pd.testing.assert_frame_equal(table.estimates(), pieces.estimates())
-    empty = pb.Decider(pb.GENTRY(), subspace=U, seed=0, log=True)
+    empty = pb.Decider(pb.GENTRY(), subspace=U, seed=0)
     with pytest.raises(ValueError, match="at least one decision whose outcome was told"):
         pb.replay(empty, strategy)
     empty.tell(empty.ask(pb.Ball(d=3)), 1.0)

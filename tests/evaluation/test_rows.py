@@ -48,7 +48,7 @@ def test_columns_out_of_order_are_noticed() -> None:
 
 
 def test_names_that_come_later_are_those_of_the_whole_log() -> None:
-    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0)
     decider.tell(decider.ask(np.eye(3)).id, 1.0)
     decider.tell(decider.ask(pd.DataFrame(np.eye(3), columns=["p", "q", "r"])).id, 2.0)
     log = decider.log()
@@ -60,7 +60,7 @@ def test_names_that_come_later_are_those_of_the_whole_log() -> None:
 
 
 def test_logs_that_cannot_be_replayed_are_named() -> None:
-    decider = pb.Decider(subspace=U, seed=0, log=True)
+    decider = pb.Decider(subspace=U, seed=0)
     decision = decider.ask(pb.Ball(d=3))
     with pytest.raises(ValueError, match="at least one decision whose outcome was told"):
         pb.replay(decider.log(), pb.GENTRY(), subspace=U)
@@ -88,7 +88,7 @@ def test_logs_that_cannot_be_replayed_are_named() -> None:
 def test_names_that_look_like_numbers_are_names() -> None:
     rng = np.random.default_rng(0)
     U = pb.Subspace.without("2", columns=["0", "1", "2"])
-    decider = pb.Decider(pb.GENTRY(alpha=0.5), subspace=U, seed=0, log=True)
+    decider = pb.Decider(pb.GENTRY(alpha=0.5), subspace=U, seed=0)
     for _ in range(40):
         decision = decider.ask(pd.DataFrame(rng.normal(size=(4, 3))))
         decider.tell(decision, float(decision.arm @ [1.0, 0.5, 2.0]))
@@ -103,7 +103,7 @@ def test_logs_put_together_are_refused_where_beliefs_do_not_serve() -> None:
     U = pb.Subspace.coordinates([0, 1], d=3)
     logs = []
     for seed in range(2):
-        decider = pb.Decider(pb.REGRET(), subspace=U, seed=seed, log=True)
+        decider = pb.Decider(pb.REGRET(), subspace=U, seed=seed)
         for _ in range(5):
             decider.tell(decider.ask(np.eye(3)), 1.0)
         logs.append(decider.log())

@@ -120,8 +120,7 @@ def greedy_linear(seed: int, strategy: Any, steps: int = 120) -> tuple[pb.Decide
     """A decider among nine arms with three features, and the value of taking them alike."""
     rng = np.random.default_rng(seed)
     arms = np.column_stack([np.ones(9), rng.normal(size=(9, 2))])
-    decider = pb.Decider(strategy, subspace=pb.Subspace.coordinates(range(3), d=3), seed=seed,
-                         log=True)  # fmt: skip
+    decider = pb.Decider(strategy, subspace=pb.Subspace.coordinates(range(3), d=3), seed=seed)
     decider.learn(np.eye(3), THETA + 0.2 * rng.normal(size=3))
     for _ in range(steps):
         decision = decider.ask(arms)

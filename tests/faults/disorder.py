@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 import projbandits as pb
-from projbandits.deciding import recorded
 from projbandits.deciding.stores import open_store
 from projbandits.exceptions import ConflictError, UnknownDecisionError
-from projbandits.ledger import store
-from projbandits.ledger.fold import advanced, snapshot
+from projbandits.ledger import ledger, store
+from projbandits.ledger.snapshots import snapshot
 from tests.databases import Server
 from tests.faults.kills import place
 from tests.faults.twin import Twin
@@ -41,9 +40,9 @@ def disorder(store: str, tries: int, rng: random.Random, server: Server | None =
     """Do this many random things, and compare with a list after every few dozen of them."""
     found: Outcomes = Counter()
     with place(store, server) as (url, _, _):
-        for ledger in range(-(-tries // LENGTH)):
-            play = Play(url, f"films {ledger}", rng)
-            found += play.all_of(min(LENGTH, tries - ledger * LENGTH))
+        for number in range(-(-tries // LENGTH)):
+            play = Play(url, f"films {number}", rng)
+            found += play.all_of(min(LENGTH, tries - number * LENGTH))
         open_store(url).close()
     return found
 
@@ -72,14 +71,14 @@ class Play:
     def all_of(self, steps: int) -> Outcomes:
         found: Outcomes = Counter()
         things = [name.removeprefix("do_") for name in dir(self) if name.startswith("do_")]
-        often, every = ["ask", "tell", "amend", "withdraw"], recorded.EVERY
+        often, every = ["ask", "tell", "amend", "withdraw"], ledger.EVERY
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for step in range(steps):
-                recorded.EVERY = self._rng.choice(SNAPSHOTS)
+                ledger.EVERY = self._rng.choice(SNAPSHOTS)
                 what = self._rng.choice([*things, *often, *often])
                 found[what if self._do(what, str(step)) is None else "NOT REFUSED"] += 1
-            recorded.EVERY = every
+            ledger.EVERY = every
             found += self.compared()
         for decider in self.deciders:
             decider.close()
@@ -175,8 +174,6 @@ class Play:
 
     def do_crash(self, decider: pb.Decider, step: str) -> None:
         """Have a forked child ask and tell, and die in the middle of it; then do the same again."""
-        if not decider._ledger.waits:
-            return  # what a child does in its memory is its own
         ids, offer = [f"{step}-{i}" for i in range(4)], self._offer()
         reading, writing = os.pipe()
         child = os.fork()
@@ -209,32 +206,19 @@ class Play:
     def compared(self) -> Outcomes:
         """Compare every belief with the twin's, today's and that of every decision."""
         self.deciders.append(self._opened())
-        ledger = self.deciders[0]._ledger
-        bits = {snapshot(advanced(_Bare(ledger), None, ledger.last())).body}
+        history = self.deciders[0].history()
+        bits = {snapshot(history.folded(None, history.position))}
         for decider in self.deciders:
             self._compare(decider)
-            bits.add(snapshot(decider._now()).body)
+            bits.add(snapshot(decider.belief()))
         assert len(bits) == 1, "what is known depends on how it was reached"
-        for record in self.deciders[0].history():
+        for record in history:
             made = self.twin.made[record.event.id]
             _near(record.grounds.state.ridge.theta, made.theta)
             outcome = made.observed and made.observed.outcome
             assert record.told == (outcome is not None)
             assert outcome is None or record.outcome == outcome
-        return Counter({"beliefs right": len(self.deciders)}) + promises(ledger)
-
-
-class _Bare:
-    """A ledger without its snapshots."""
-
-    def __init__(self, ledger: Any) -> None:
-        self._ledger = ledger
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._ledger, name)
-
-    def snapshot(self, upto: int | None = None) -> None:
-        return None
+        return Counter({"beliefs right": len(self.deciders)}) + promises(history)
 
 
 def _near(one: np.ndarray, other: np.ndarray) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import projbandits as pb
 from projbandits.exceptions import DamagedError, UnavailableError
-from projbandits.ledger.fold import snapshot
-from projbandits.ledger.protocol import Ledger
+from projbandits.ledger import ledger
+from projbandits.ledger.history import History
 from tests.faults.kills import place
 from tests.faults.verdicts import Outcomes
 from tests.faults.workers import NAME, make, offer, outcome
@@ -69,7 +69,7 @@ def _compared(url: str, decider: pb.Decider) -> Outcomes:
     """Tell whether what a decider believes is what the file says."""
     again = pb.Decider.open(url, NAME)
     same = again.ridge.factor.tobytes() == decider.ridge.factor.tobytes()
-    counted = again.ridge.n == sum(1 for c in again._ledger.decisions() for h in c if not h.pending)
+    counted = again.ridge.n == sum(record.told for record in again.history())
     return Counter({"the belief is that of the file" if same and counted else "WRONG BELIEF": 1})
 
 
@@ -127,8 +127,9 @@ def damage(store: str, tries: int, rng: random.Random) -> Outcomes:
     found: Outcomes = Counter()
     with place("sqlite") as (url, folder, _):
         path = Path(url.removeprefix("sqlite:///"))
+        every, ledger.EVERY = ledger.EVERY, 100  # so there is a snapshot
         decider = filled(url, 60)
-        decider._ledger.keep(snapshot(decider._now()))
+        ledger.EVERY = every
         truth = decider.ridge.factor.tobytes()
         decider.close()
         content = path.read_bytes()
@@ -157,14 +158,13 @@ def _opened(path: Path, truth: bytes) -> str:
             if decider.ridge.factor.tobytes() != truth:
                 return "SILENTLY WRONG"
             decider.tell(decider.ask(offer("new"), request_id="new").id, 1.0)
-            _everything(decider._ledger)
+            _everything(decider.history())
             decider.close()
     except (DamagedError, UnavailableError, KeyError) as error:
         return "refused by name" if path.name in str(error) else f"UNNAMED {error!r}"
     return "unharmed"
 
 
-def _everything(ledger: Ledger) -> None:
-    assert (
-        sum(1 for chunk in ledger.decisions() for held in chunk if held.outcome is not None) == 61
-    )
+def _everything(history: History) -> None:
+    assert sum(record.told for record in history) == 61
+    history.arms()

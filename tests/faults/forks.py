@@ -100,4 +100,4 @@ def _whole(decider: pb.Decider, ids: list[str], done: int) -> Outcomes:
     found["ids, all different" if len(set(ids)) == len(ids) else "AN ID GIVEN TWICE"] += len(ids)
     lost = decider.ridge.n != done or decider.steps != done
     found[f"LOST OR DOUBLED {decider.ridge.n} {decider.steps} {done}" if lost else "in all"] = done
-    return found + promises(decider._ledger)
+    return found + promises(decider.history())

@@ -111,5 +111,5 @@ def requests(store: str, tries: int, rng: random.Random, server: Server | None =
                     if fault
                     else f"{answer.status_code}"
                 ] += 1
-            found += promises(service.hub.store.open("films"))
+            found += promises(service.hub.decider("films").history())
     return found

@@ -9,7 +9,6 @@ from typing import Any
 import httpx
 
 import projbandits as pb
-from projbandits.deciding.stores import open_store
 from projbandits.ledger.events import Decided, Told
 from tests.databases import Server
 from tests.faults.kills import place
@@ -78,24 +77,23 @@ def _wait(told: set[str], more: int, workers: list[threading.Thread]) -> None:
 def _verdict(url: str, asked: dict[str, Any], told: set[str]) -> Outcomes:
     """Return how many answers are kept in the ledger, LOST, DOUBLED or CHANGED."""
     found: Outcomes = Counter()
-    store = open_store(url)
-    ledger = store.open(NAME)
-    events = [entry.event for chunk in ledger.read() for entry in chunk]
+    decider = pb.Decider.open(url, NAME)
+    history = decider.history()
+    events = [event for _, event in history.events()]
     decided = Counter(event.id for event in events if isinstance(event, Decided))
     reports = Counter(event.id for event in events if isinstance(event, Told))
     found["DECISIONS DOUBLED"] += sum(many - 1 for many in decided.values())
     found["OUTCOMES DOUBLED"] += sum(many - 1 for many in reports.values())
     for id, answer in asked.items():
-        held = ledger.held(id)
-        if held is None:
+        if id not in decided:
             found["DECISION LOST"] += 1
             continue
+        held = history.find(id)
         same = (held.decision.index, held.decision.propensity) == (answer.index, answer.propensity)
         found["decisions kept" if same else "DECISION CHANGED"] += 1
         if id in told:
             found["outcomes kept" if held.outcome == outcome(id) else "OUTCOME LOST"] += 1
-    belief = pb.Decider.open(url, NAME)
-    found["outcomes in the belief" if belief.ridge.n == len(reports) else "BELIEF LACKS"] += 1
-    found += promises(ledger)
-    store.close()
+    found["outcomes in the belief" if decider.ridge.n == len(reports) else "BELIEF LACKS"] += 1
+    found += promises(history)
+    decider.close()
     return found

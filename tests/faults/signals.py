@@ -77,4 +77,4 @@ def _whole(decider: pb.Decider, tries: int) -> Outcomes:
     counted = decider.steps, decider.ridge.n, len(decider.pending)
     right = counted == (3 * tries, 4 * tries, 0)
     found["nothing lost, nothing twice" if right else f"COUNTED {counted} FOR {tries}"] += 1
-    return found + promises(decider._ledger)
+    return found + promises(decider.history())

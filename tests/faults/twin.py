@@ -46,9 +46,8 @@ class Twin:
         return [id for id, made in self.made.items() if made.became in became]
 
     def ask(self, decisions: list[pb.Decision]) -> None:
-        theta = self.theta()  # those of one call know the same
         for decision in decisions:
-            self.made[decision.id] = Made(decision.arm, theta)
+            self.made[decision.id] = Made(decision.arm, self.theta())
             self.halvings += 1.0 / self.half_life
 
     def tell(self, id: str, outcome: float) -> None:

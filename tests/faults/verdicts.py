@@ -5,9 +5,8 @@ from pathlib import Path
 
 import projbandits as pb
 from projbandits.deciding.check import check_promises
-from projbandits.deciding.stores import open_store
 from projbandits.ledger.events import Decided, Told
-from projbandits.ledger.protocol import Ledger
+from projbandits.ledger.history import History
 from tests.faults.workers import NAME, lines, outcome
 
 Outcomes = Counter[str]
@@ -16,63 +15,58 @@ Outcomes = Counter[str]
 def verdict(url: str, folder: Path) -> Outcomes:
     """Return how many calls were promised and kept, LOST, DOUBLED or CHANGED."""
     found: Outcomes = Counter()
-    store = open_store(url)
-    ledger = store.open(NAME)
-    events = [entry for chunk in ledger.read() for entry in chunk]
-    decided = {e.event.id: e for e in events if isinstance(e.event, Decided)}
-    told = {e.event.id: e for e in events if isinstance(e.event, Told)}
-    found["DECISIONS DOUBLED"] += sum(isinstance(e.event, Decided) for e in events) - len(decided)
-    found["OUTCOMES DOUBLED"] += sum(isinstance(e.event, Told) for e in events) - len(told)
+    history = pb.Decider.open(url, NAME).history()
+    events = [*history.events()]
+    decided = {event.id: (at, event) for at, event in events if isinstance(event, Decided)}
+    told = {event.id: (at, event) for at, event in events if isinstance(event, Told)}
+    found["DECISIONS DOUBLED"] += sum(isinstance(e, Decided) for _, e in events) - len(decided)
+    found["OUTCOMES DOUBLED"] += sum(isinstance(e, Told) for _, e in events) - len(told)
     acknowledged = list[tuple[int, int]]()  # when it was known that a position is there
-    asks = list[tuple[int, Decided]]()
+    asks = list[tuple[int, int]]()
     for journal in sorted(folder.glob("*.journal")):
         begun: dict[str, int] = {}
         for line in lines(journal):
             if line.what == "ask":
                 begun.setdefault(line.id, line.time)  # asked again, it is the same decision
             elif line.what == "asked":
-                entry = decided.get(line.id)
-                if entry is None:
+                if line.id not in decided:
                     found["DECISION LOST"] += 1
                     continue
-                event = entry.event
-                assert isinstance(event, Decided)
+                position, event = decided[line.id]
                 same = line.figures == (str(event.index), event.propensity.hex())
                 found["decisions kept" if same else "DECISION CHANGED"] += 1
-                acknowledged.append((line.time, entry.position))
-                asks.append((begun[line.id], event))
+                acknowledged.append((line.time, position))
+                asks.append((begun[line.id], position))
             elif line.what == "told":
-                entry = told.get(line.id)
-                if entry is None:
+                if line.id not in told:
                     found["OUTCOME LOST"] += 1
                     continue
-                event = entry.event
-                assert isinstance(event, Told)
-                same = event.outcome == outcome(line.id)
+                position, report = told[line.id]
+                same = report.outcome == outcome(line.id)
                 found["outcomes kept" if same else "OUTCOME CHANGED"] += 1
-                acknowledged.append((line.time, entry.position))
+                acknowledged.append((line.time, position))
     found += _unseen(acknowledged, asks)
-    return found + promises(ledger)
+    return found + promises(history)
 
 
-def promises(ledger: Ledger) -> Outcomes:
+def promises(history: History) -> Outcomes:
     """Return which promises a ledger keeps; those that it does not are in CAPITALS."""
     found: Outcomes = Counter()
-    for promise, kept, figures in check_promises(ledger):
+    for promise, kept, figures in check_promises(history):
         found[promise if kept else f"{promise.upper()}: {figures}"] += 1
     return found
 
 
-def _unseen(acknowledged: list[tuple[int, int]], asks: list[tuple[int, Decided]]) -> Outcomes:
+def _unseen(acknowledged: list[tuple[int, int]], asks: list[tuple[int, int]]) -> Outcomes:
     """Count decisions that did not know what was acknowledged to anybody before they were asked."""
     found: Outcomes = Counter()
     acknowledged = sorted(acknowledged)
     at = highest = 0
-    for begun, event in sorted(asks, key=lambda ask: ask[0]):
+    for begun, position in sorted(asks):
         while at < len(acknowledged) and acknowledged[at][0] < begun:
             highest = max(highest, acknowledged[at][1])
             at += 1
-        found["saw all before it" if event.known >= highest else "UNSEEN"] += 1
+        found["saw all before it" if position > highest else "UNSEEN"] += 1
     return found
 
 

@@ -81,7 +81,7 @@ def test_a_newer_layout_is_refused_by_name(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/films.db"
     filled(url).close()
     changed(tmp_path / "films.db", "UPDATE projbandits_schema SET version = 99")
-    with pytest.raises(ValueError, match=r"has layout 99.*up to 2.*install"):
+    with pytest.raises(ValueError, match=r"has layout 99.*layout 3 alone.*install"):
         pb.Decider.open(url, "films")
 
 
@@ -95,8 +95,8 @@ def test_a_file_that_is_moved_away_is_noticed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "statements",
     [
-        ["DELETE FROM projbandits_events WHERE step = 3"],
-        ["UPDATE projbandits_events SET step = 77 WHERE step = 2"],
+        ["DELETE FROM projbandits_events WHERE position = 4"],
+        ["UPDATE projbandits_events SET position = position + 100 WHERE position = 3"],
         ["DROP TABLE projbandits_events"],
         ["DELETE FROM projbandits_ledgers"],
     ],
@@ -118,52 +118,39 @@ def test_every_changed_column_of_an_event_is_noticed(tmp_path: Path) -> None:
     decider = filled(url)
     decider.tell("0", 0.5)
     decider.close()
-    with closing(sqlite3.connect(path)) as connection:
-        rows = connection.execute("SELECT * FROM projbandits_events ORDER BY place").fetchall()
-        names = [row[1] for row in connection.execute("PRAGMA table_info(projbandits_events)")]
-    for row, name in [(row, name) for row in (rows[2], rows[-1]) for name in names[1:]]:
-        value = "x'07'" if isinstance(row[names.index(name)], bytes) else "7"
-        copy = Path(shutil.copy(path, tmp_path / f"{name}-{row[0]}.db"))
-        changed(copy, f"UPDATE projbandits_events SET {name} = {value} WHERE place = {row[0]}")
-        with pytest.raises(ValueError, match=f"{copy.name} is damaged"):
-            pb.Decider.open(f"sqlite:///{copy}", "films").log()
+    for column, value in (("kind", "'x'"), ("id", "'x'"), ("body", "x'07'"), ("hash", "x'07'")):
+        for position in (3, 6):
+            copy = Path(shutil.copy(path, tmp_path / f"{column}-{position}.db"))
+            where = f"{column} = {value} WHERE position = {position}"
+            changed(copy, f"UPDATE projbandits_events SET {where}")
+            with pytest.raises(ValueError, match=f"{copy.name} is damaged"):
+                pb.Decider.open(f"sqlite:///{copy}", "films").log()
     assert pb.Decider.open(url, "films").ridge.n == 1
 
 
 def test_an_older_copy_under_a_running_process_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "films.db"
     decider = filled(f"sqlite:///{path}")
-    changed(
-        path,
-        "DELETE FROM projbandits_events WHERE step >= 2",
-        "UPDATE projbandits_ledgers SET last = 3",
-    )
+    changed(path, "DELETE FROM projbandits_events WHERE position > 3")
     with pytest.raises(ValueError, match=r"films\.db is damaged"):
         decider.tell("1", 0.5)
 
 
-def test_a_write_ahead_log_that_would_lose_what_was_acknowledged_is_not_opened(
+def test_a_strategy_that_uses_its_decider_is_refused_and_its_neighbours_go_on(
     tmp_path: Path,
 ) -> None:
-    """A store as a process leaves it that is killed: all of it is in the log."""
-    decider = pb.Decider(
-        pb.GENTRY(), subspace=U3, seed=0, store=f"sqlite:///{tmp_path}/a.db", name="a"
-    )
-    for _ in range(20):
-        decider.tell(decider.ask(np.eye(3)), 1.0)
-    path, log = tmp_path / "films.db", tmp_path / "films.db-wal"
-    shutil.copy(tmp_path / "a.db", path)
-    shutil.copy(tmp_path / "a.db-wal", log)
-    decider.close()
-    sound = log.read_bytes()
-    damaged = bytearray(sound)
-    damaged[len(damaged) // 2] ^= 1
-    log.write_bytes(damaged)
-    for _ in range(2):  # and SQLite had no chance to forget it
-        with pytest.raises(ValueError, match=r"films\.db-wal is damaged: frame .* restore it from"):
-            pb.Decider.open(f"sqlite:///{path}", "a")
-    assert log.read_bytes() == damaged
-    log.write_bytes(sound)
-    decider = pb.Decider.open(f"sqlite:///{path}", "a")
-    assert decider.ridge.n == 20
-    decider.close()
+    deciders = list[pb.Decider]()
+
+    def schedule(t: int) -> float:
+        if t == 2 and deciders:
+            deciders[-1].ask(np.eye(3))
+        return 0.5
+
+    own = pb.GENTRY(schedule=schedule)
+    for where in ({}, {"store": f"sqlite:///{tmp_path}/films.db", "name": "films"}):
+        deciders.append(pb.Decider(own, subspace=U3, seed=0, **where))  # type: ignore[arg-type]
+        deciders[-1].tell(deciders[-1].ask(np.eye(3)), 1.0)
+        with pytest.raises(RuntimeError, match="must not use its decider while it decides"):
+            deciders[-1].ask(np.eye(3))
+        assert (deciders[-1].steps, deciders[-1].ridge.n) == (1, 1)
+        deciders[-1].close()

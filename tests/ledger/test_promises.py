@@ -10,7 +10,6 @@ import pytest
 
 import projbandits as pb
 from projbandits.deciding import offers
-from projbandits.ledger.protocol import Exists
 from tests import naive
 from tests.deciders import some_arms
 from tests.faults.disorder import Play
@@ -54,11 +53,10 @@ def test_what_was_acknowledged_is_there(url: str) -> None:
 def test_nothing_counts_twice(url: str) -> None:
     deciders, offers = played(url)
     one, other = deciders
-    before = one.steps, one.ridge.n, one._ledger.last()
-    ledger = one._ledger
-    told = [held for some in ledger.decisions() for held in some if held.outcome is not None]
-    for held in told:
-        other.tell(held.decision.id, float(held.outcome or 0.0))
+    before = one.steps, one.ridge.n, one.history().position
+    for record in one.history():
+        if record.told:
+            other.tell(record.event.id, record.outcome)
     for t in range(60):
         first = one.ask(offers[t % 5], count=1 + t % 2, request_id=f"request {t}")
         again = other.ask(offers[t % 5], count=1 + t % 2, request_id=f"request {t}")
@@ -66,16 +64,14 @@ def test_nothing_counts_twice(url: str) -> None:
             (d.id, d.index, d.propensity) for d in again
         ]
     one.learn(HISTORY[:, :3], HISTORY[:, 3], request_id="old ratings")
-    assert (other.steps, other.ridge.n, ledger.last()) == before
-    with pytest.raises(Exists):
-        ledger.append([told[0].decision])
+    assert (other.steps, other.ridge.n, other.history().position) == before
 
 
 def test_the_belief_is_that_of_the_outcomes_in_the_ledger(url: str) -> None:
     (one, other), _ = played(url)
-    held = [held for some in one._ledger.decisions() for held in some if held.outcome is not None]
-    X = np.vstack([HISTORY[:, :3], *[h.arm for h in held]])
-    r = np.append(HISTORY[:, 3], [h.outcome for h in held])
+    told = [record for record in one.history() if record.told]
+    X = np.vstack([HISTORY[:, :3], *[record.arm for record in told]])
+    r = np.append(HISTORY[:, 3], [record.outcome for record in told])
     _, theta, _ = naive.centred_ridge(X, r, 1.0)
     np.testing.assert_allclose(one.ridge.theta, theta, rtol=0, atol=1e-8)
     np.testing.assert_array_equal(one.ridge.factor, other.ridge.factor)
@@ -103,13 +99,12 @@ def test_two_processes_never_share_an_id_and_see_each_other(url: str) -> None:
         decision = asker.ask(np.eye(3))
         teller.tell(decision.id, float(t))
         after = asker.ask(np.eye(3))
-        held = asker._ledger.held(after.id)
-        assert held is not None
-        assert held.decision.known >= teller._ledger.last() - 1
+        record = asker.history().find(after.id)
+        assert record.known >= teller.history().position - 1
         assert after.grounds is not None
         assert after.grounds.state.ridge.n == t + 1
         ids |= {decision.id, after.id}
-        streams |= {(held.decision.session, held.decision.draw)}
+        streams |= {(record.event.session, record.event.draw)}
     assert len(ids) == 40
     assert len(streams) == 20
     assert one.steps == other.steps == 40

@@ -164,8 +164,8 @@ class Decider:
 
     @classmethod
     def make(cls, url: str | None, name: str, **options: Any) -> Decider:
-        """Return a new decider: in memory with a log, or in a store."""
-        where = {"log": True} if url is None else {"store": url, "name": name}
+        """Return a new decider: in a temporary database, or in a store."""
+        where: dict[str, Any] = {} if url is None else {"store": url, "name": name}
         chosen = options.pop("strategy", None)
         return cls(pb.Decider(chosen, **options, **where))
 

@@ -53,7 +53,7 @@ LONG = "a feature with quite a long name {} which is told in more words than the
 def test_many_columns_have_room(name: str, protected: int) -> None:
     names = [name.format(j) for j in range(8)]
     U = pb.Subspace.without(names[:protected], columns=names)
-    decider, rng = pb.Decider(subspace=U, seed=0, log=True), np.random.default_rng(0)
+    decider, rng = pb.Decider(subspace=U, seed=0), np.random.default_rng(0)
     for _ in range(40):
         decider.tell(decider.ask(rng.normal(size=(40, 8))).id, float(rng.normal()))
     figure = decider.audit().plot()

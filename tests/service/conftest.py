@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
-import sqlalchemy as sa
 import uvicorn
 from starlette.applications import Starlette
 
-from projbandits.ledger.connecting import Database
+from projbandits.ledger.database import Database
 from projbandits.service import tokens
 from projbandits.service.app import make_app
 from projbandits.service.handlers import Limits
@@ -97,9 +96,9 @@ def bearer(text: str) -> dict[str, str]:
 def locked(url: str) -> Iterator[None]:
     """Let nobody else write to a store meanwhile."""
     database = Database(url)
-    with closing(database), database.writing() as connection:
+    with closing(database), database.transaction():
         if not database.sqlite:
-            connection.execute(sa.text("LOCK TABLE projbandits_ledgers"))
+            database.run("LOCK TABLE projbandits_ledgers")
         yield
 
 

@@ -40,7 +40,7 @@ def remote() -> Iterator[Remote]:
 def decider(request: pytest.FixtureRequest, fresh: Service, remote: Remote) -> Any:
     if request.param == "at hand":
         U = pb.Subspace.without("age", columns=TABLE.columns)
-        return pb.Decider(pb.GENTRY(), subspace=U, seed=0, log=True)
+        return pb.Decider(pb.GENTRY(), subspace=U, seed=0)
     fresh.ok("PUT", json=MAKE)
     return remote(fresh)
 

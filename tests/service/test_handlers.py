@@ -282,7 +282,7 @@ def test_texts_of_users_come_back_as_they_were(films: Service, text: str) -> Non
     body = {"items": [text], "request_id": text, "meta": {text: text}}
     assert films.ok("POST", "/ask", json=body)["label"] == text
     films.ok("POST", "/tell", json={"id": text, "outcome": 1.0})
-    assert films.hub.decider(films.name)._ledger.held(text) is not None
+    assert films.hub.decider(films.name).history().find(text).told
     found = films.ok("POST", "/ask", json=body)
     assert found["id"] == text
     assert films.ok("GET", "/belief")["observations"] == 1
@@ -497,9 +497,7 @@ def test_a_catalogue_with_gaps_makes_the_same_features_in_any_form(
         sent = json.loads(MESSY.drop(columns="label").iloc[[row]].to_json(orient="records"))
         fresh.ask(items=sent, request_id=f"sent {row}")
         for id in (f"named {row}", f"sent {row}"):
-            held = decider._ledger.held(id)
-            assert held is not None
-            assert held.arm.tobytes() == vectors[row].tobytes()
+            assert decider.history().find(id).arm.tobytes() == vectors[row].tobytes()
 
 
 CONTEXT = {"segment": ["young", "old"], "hour": {"mean": 12, "scale": 6}}

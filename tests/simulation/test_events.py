@@ -96,7 +96,7 @@ def test_arms_that_are_level_without_noise_are_not_walked_step_by_step(strategy:
     stop = flag()
     late = Timer(60, stop.fill, [1])  # a walk would take hours; cut short it is seen all the same
     late.start()
-    _, trace = events.run({0: world}, strategy, np.array([horizon]), 0, stop)
+    trace = events.run({0: world}, strategy, np.array([horizon]), 0, stop)
     late.cancel()
     assert trace.pulls.sum() == horizon
     assert trace.pulls[0, 1:].max() < 1000  # a tie goes to the first
@@ -123,7 +123,7 @@ def test_a_schedule_that_increases_late_is_refused(
 def test_a_schedule_may_become_too_small_to_jump_by() -> None:
     world = FINITE["twins"].world(np.random.default_rng(0))
     strategy = pb.GENTRY(schedule=lambda t: 1e-320)
-    _, trace = events.run({0: world}, strategy, np.array([9]), 0, flag())
+    trace = events.run({0: world}, strategy, np.array([9]), 0, flag())
     assert trace.pulls.sum() == 9
 
 

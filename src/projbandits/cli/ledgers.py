@@ -13,8 +13,8 @@ from projbandits.cli.options import Json
 from projbandits.cli.output import show
 
 if TYPE_CHECKING:
-    from projbandits.ledger.connecting import Database
-    from projbandits.ledger.store import SqlStore
+    from projbandits.ledger.database import Database
+    from projbandits.ledger.store import Store
 
 BROKEN = 1
 """The exit code when a promise is not kept."""
@@ -29,15 +29,18 @@ Url = Annotated[
 ]
 Name = Annotated[str, typer.Argument(help="What the decider is called in the store.")]
 
-ledger_app = typer.Typer(help="Look into a store of ledgers, check it, and bring it up to date.")
+ledger_app = typer.Typer(help="Look into a store of ledgers, and check it.")
 
 
-def open_store_at(url: str, name: str | None = None) -> SqlStore:
+def open_store_at(url: str, name: str | None = None) -> Store:
     """Return a store that is there, and has a ledger of this name."""
     from projbandits.deciding.stores import open_store
+    from projbandits.exceptions import UnknownDecisionError
 
-    database_at(url)
-    found = open_store(url)
+    try:
+        found = open_store(url, make=False)
+    except UnknownDecisionError as error:
+        raise ValueError(f"--store must hold deciders: {error}") from error
     if name is not None and name not in found.names():
         raise ValueError(f"NAME must be one of {found.names()}, got {name!r}")
     return found
@@ -45,14 +48,7 @@ def open_store_at(url: str, name: str | None = None) -> SqlStore:
 
 def database_at(url: str) -> Database:
     """Return a database that holds ledgers, without making one of a mistyped name."""
-    from projbandits.deciding.stores import database_part
-
-    database: Database = database_part("connecting").Database(url)
-    if database.sqlite and database.file() is None:
-        raise ValueError(f"--store must name a file that is there, got {database.shown}")
-    if not database_part("schema").is_there(database):
-        raise ValueError(f"--store must hold deciders, {database.shown} has none")
-    return database
+    return open_store_at(url).database
 
 
 @ledger_app.command("list")
@@ -79,6 +75,7 @@ def show_ledger(name: Name, store: Url, json: Json = False) -> None:
     pending = decider.pending
     facts = {
         **_summary(found, name),
+        "head": decider.history().head,
         "strategy": repr(decider.strategy),
         "subspace": repr(decider.subspace),
         "decisions": decider.steps,
@@ -117,6 +114,7 @@ def check(name: Name, store: Url, json: Json = False) -> None:
     from rich.progress import Progress
 
     from projbandits.deciding.check import Finding, check_promises
+    from projbandits.ledger.history import History
 
     found = open_store_at(store, name)
     said = found.problems()
@@ -126,7 +124,7 @@ def check(name: Name, store: Url, json: Json = False) -> None:
     with bar if console.is_terminal else nullcontext():  # older rich ends a disabled bar by a line
         task = bar.add_task(f"checking {name}")
         findings = check_promises(
-            found.open(name),
+            History(found.open(name)),
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     rows = [
@@ -139,23 +137,37 @@ def check(name: Name, store: Url, json: Json = False) -> None:
         raise typer.Exit(BROKEN)
 
 
-@ledger_app.command("migrate")
-def migrate(store: Url) -> None:
-    """Bring the tables of a store to this version of the library, in one transaction."""
-    database = database_at(store)
-    from projbandits.ledger.schema import migrate as bring
+@ledger_app.command("verify")
+def verify(
+    name: Name,
+    store: Url,
+    head: Annotated[
+        str, typer.Option(help="POSITION:HASH, as `show` or an audit printed it; kept elsewhere.")
+    ],
+) -> None:
+    """Compare a ledger with a head that was kept elsewhere: nothing before it may have changed.
 
-    before, after = bring(database)
-    done = "is up to date" if before == after else f"was brought from layout {before}"
-    typer.echo(f"{database.shown} {done}: layout {after}", err=True)
+    Exits with 1 if something did.
+    """
+    from projbandits.exceptions import DamagedError
+    from projbandits.ledger.history import History
+
+    try:
+        position = History(open_store_at(store, name).open(name)).verify(head)
+    except DamagedError as error:
+        typer.echo(f"projbandits: {error}", err=True)
+        raise typer.Exit(BROKEN) from error
+    typer.echo(f"{name}: events 1 to {position} are those of the head, and others may follow")
 
 
-def _summary(store: SqlStore, name: str) -> dict[str, Any]:
-    ledger = store.open(name)
-    opened: Any = next(ledger.read(0, 1))[0].event
+def _summary(store: Store, name: str) -> dict[str, Any]:
+    from projbandits.ledger.history import History
+
+    history = History(store.open(name))
+    opened: Any = next(history.events())[1]
     return {
         "name": name,
-        "events": ledger.last(),
+        "events": history.position,
         "strategy": opened.label,
         "opened": day(opened.time),
     }

@@ -12,6 +12,7 @@ import numpy as np
 
 from projbandits._blas import single_threaded_blas
 from projbandits._validation import Array
+from projbandits.exceptions import DamagedError
 from projbandits.ledger.events import (
     Changed,
     Decayed,
@@ -23,9 +24,9 @@ from projbandits.ledger.events import (
     Told,
     Withdrawn,
 )
-from projbandits.ledger.fold import DECISIONS, Known, advanced, learns_plainly
+from projbandits.ledger.fold import DECISIONS, Known, learns_plainly
 from projbandits.ledger.history import History, Record
-from projbandits.ledger.protocol import Ledger
+from projbandits.ledger.reading import EVENTS_AT_ONCE
 
 BELIEF_TOLERANCE = 1e-8
 """How far a belief may be from the ridge solution of the outcomes in its ledger."""
@@ -57,7 +58,7 @@ class Finding(NamedTuple):
 
 @single_threaded_blas()
 def check_promises(
-    ledger: Ledger,
+    history: History,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Finding]:
     """Return what is found about the promises of a ledger.
@@ -66,7 +67,7 @@ def check_promises(
 
     Parameters
     ----------
-    ledger : Ledger
+    history : History
         What to check.
     progress : callable
         Called with the number of events done and of all.
@@ -76,44 +77,89 @@ def check_promises(
     >>> import projbandits as pb
     >>> from projbandits.deciding.check import check_promises
     >>> U = pb.Subspace.coordinates([0], d=2)
-    >>> decider = pb.Decider(pb.GENTRY(), subspace=U, log=True, seed=0)
+    >>> decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0)
     >>> decider.tell(decider.ask([[1.0, 0.0], [0.5, 1.0]]).id, 1.0)
-    >>> for finding in check_promises(decider._ledger):
+    >>> for finding in check_promises(decider.history()):
     ...     print(finding.promise, "|", finding.found)
+    the chain holds | 4 events, each with the hash of those before; the head is 4:...
+    snapshots follow from the events | 0 made again
     nothing is missing | 4 events at positions 1 to 4, in order
     nothing counts twice | 1 decisions with 1 ids, 1 of them told, none twice
     the belief is that of the outcomes | 1 observations, theta within ... of the ridge solution
     every decision can be made again | 1 decided again, 1 the same
     nobody shares randomness | 1 random streams in 1 sessions, each used once
     """
-    last = ledger.last()
-    tally, weights = _Tally(), _Weights()
-    for chunk in ledger.read(ledger.base, last):
-        for position, event, *_ in chunk:
+    last, tally, weights = history.position, _Tally(), _Weights()
+    try:
+        for position, event in history.events():
             tally.add(position, event)
             weights.add(position, event)
-        progress(chunk[-1].position, 2 * last)
-    known = advanced(ledger, None, last)
+            if not position % EVENTS_AT_ONCE:
+                progress(position, 2 * last)
+    except DamagedError as error:
+        return [Finding("the chain holds", False, str(error))]
+    known = history.belief()
     sums, again = _Sums(known, tally.history, weights), _Again()
-    for some in History(ledger, upto=last).chunks():
+    for some in history.chunks():
         for record in some:
             sums.add(record.arm, *tally.fates.get(record.event.id, (0, None)))
             again.add(record)
         progress(last + some[-1].position, 2 * last)
+    found = f"{last} events, each with the hash of those before; the head is {history.head}"
     return [
-        tally.missing(ledger.base, last),
+        Finding("the chain holds", True, found),
+        _snapshots(history),
+        tally.missing(last),
         tally.twice(),
-        sums.finding(known, ledger.base),
+        sums.finding(known),
         again.finding(),
         tally.sessions(),
     ]
+
+
+def _snapshots(history: History) -> Finding:
+    """Say whether each snapshot is what follows from the events, folded from the first one on."""
+    wrong, kept = list[int](), history.snapshots()
+    known: Known | None = None
+    for position, snapshot in kept:
+        known = history.folded(known, position)
+        if snapshot is None or not _same(snapshot, known):
+            wrong.append(position)
+    found = f"{len(kept)} made again"
+    if wrong:
+        found += f"; not those at {wrong[:SHOWN]}, remove them: they only save time"
+    return Finding("snapshots follow from the events", not wrong, found)
+
+
+def _same(one: Known, other: Known) -> bool:
+    """Tell whether two beliefs say the same, to rounding."""
+    mine, theirs = one.state, other.state
+    return (
+        repr(one[1:4]) == repr(other[1:4])
+        and one.columns == other.columns
+        and one.half_life == other.half_life
+        and (mine.step, mine.ridge.n) == (theirs.step, theirs.ridge.n)
+        and [at for at, _ in one.open.rows] == [at for at, _ in other.open.rows]
+        and one.open.listed[1] == other.open.listed[1]
+        and _near(one.open.listed[0], other.open.listed[0])
+        and _near(one.subspace.matrix, other.subspace.matrix)
+        and _near(np.abs(mine.ridge.factor), np.abs(theirs.ridge.factor))
+        and _near(mine.ridge.theta, theirs.ridge.theta)
+        and (mine.effects is None) == (theirs.effects is None)
+        and (mine.effects is None or _near(mine.effects.table, theirs.effects.table))
+    )
+
+
+def _near(one: Array, other: Array) -> bool:
+    scale = max(1.0, float(np.abs(other).max(initial=0.0)))
+    return one.shape == other.shape and bool((np.abs(one - other) <= 1e-8 * scale).all())
 
 
 class _Tally:
     """Counts what is in a ledger, event by event."""
 
     def __init__(self) -> None:
-        self.events = self.gaps = self.decisions = self.ahead = self.lacking = 0
+        self.events = self.gaps = self.decisions = self.ahead = 0
         self.ids = dict[str, int]()
         self.told = dict[str, int]()
         self.unknown = 0
@@ -132,13 +178,10 @@ class _Tally:
         if isinstance(event, Decided):
             self.decisions += 1
             self.ids[event.id] = self.ids.get(event.id, 0) + 1
-            if event.session >= 0:
-                stream = event.session, event.draw
-                self.shared += stream in self.streams
-                self.streams.add(stream)
-                self.ahead += event.known >= position
-                mates = range(event.draw - event.counted, event.draw)
-                self.lacking += any((event.session, draw) not in self.streams for draw in mates)
+            stream = event.session, event.draw
+            self.shared += stream in self.streams
+            self.streams.add(stream)
+            self.ahead += event.step != self.decisions
         elif isinstance(event, Outcome):
             self.unknown += event.id not in self.ids
             place, _ = self.fates.get(event.id, (position, None))
@@ -150,15 +193,13 @@ class _Tally:
         elif isinstance(event, Learnt):
             self.history.append((position, event))
 
-    def missing(self, base: int, last: int) -> Finding:
-        kept = self.gaps == 0 and self.events == last - base
-        kept &= not (self.unknown or self.lacking) or base > 0
-        found = f"{self.events} events at positions {base + 1} to {last}, in order"
+    def missing(self, last: int) -> Finding:
+        kept = self.gaps == 0 and self.events == last and not self.unknown
+        found = f"{self.events} events at positions 1 to {last}, in order"
         if not kept:
             found = (
                 f"{self.events} events up to position {last}: {self.gaps} gaps, "
-                f"{self.unknown} outcomes of unknown decisions, {self.lacking} decisions that "
-                "counted others that are not there"
+                f"{self.unknown} outcomes of unknown decisions"
             )
         return Finding("nothing is missing", kept, found)
 
@@ -175,7 +216,7 @@ class _Tally:
         sessions = len({session for session, _ in self.streams})
         found = f"{len(self.streams)} random streams in {sessions} sessions, each used once"
         if self.shared or self.ahead:
-            found = f"{self.shared} random streams used again, {self.ahead} decisions ahead of time"
+            found = f"{self.shared} random streams used again, {self.ahead} decisions out of step"
         return Finding("nobody shares randomness", not self.shared + self.ahead, found)
 
 
@@ -245,11 +286,9 @@ class _Sums:
         self._factor = np.asarray(np.linalg.qr(np.vstack([self._factor, *self._rows]), mode="r"))
         self._rows = []
 
-    def finding(self, known: Known, base: int) -> Finding:
+    def finding(self, known: Known) -> Finding:
         promise = "the belief is that of the outcomes"
         ridge = known.state.ridge
-        if base:
-            return Finding(promise, None, f"events up to {base} are not kept")
         if not learns_plainly(known.strategy):
             return Finding(promise, None, f"{known.strategy!r} does not learn by a ridge alone")
         self._fold()
@@ -291,7 +330,7 @@ class _Again:
         if self.others:
             found += f"; not {_named(self.others)}"
         if self.lost:
-            found += f"; of {self.lost} the offer or the random stream was not kept"
+            found += f"; of {self.lost} the set of arms could not be described"
         return Finding("every decision can be made again", not self.others, found)
 
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from projbandits._validation import Array, did_you_mean
 from projbandits.arms import FiniteArms
-from projbandits.deciding.accounted import Accounted
 from projbandits.deciding.offers import match
 from projbandits.features.contexts import named, noted
 from projbandits.finding import SideInformation, SubspaceEstimate
 from projbandits.ledger.decision import Grounds
 from projbandits.ledger.events import Decided
+from projbandits.ledger.history import History
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,83 +57,59 @@ class Sensitivity:
         )
 
 
-class Finding(Accounted):
-    """What a decider can find out about U."""
+def find_subspace(
+    history: History, by: str, leave_out: int | None = None, seed: int = 0
+) -> SubspaceEstimate:
+    """Return the U that the groups of a log agree on; see `Decider.find_subspace`."""
+    import pandas as pd
 
-    def find_subspace(
-        self, *, by: str, leave_out: int | None = None, seed: int = 0
-    ) -> SubspaceEstimate:
-        """Find U in the log: where the groups that outcomes came from disagree is left out.
+    side, names = SideInformation(), history.belief().columns
+    for records in history.chunks():
+        told = [record for record in records if record.told]
+        if not told:
+            continue
+        arms: Any = np.array([record.arm for record in told])
+        if names is not None:
+            arms = pd.DataFrame(arms, columns=list(names))
+        outcomes = [record.outcome for record in told]
+        groups = [_group(record.event, by) for record in told]
+        side = side.update(groups=(arms, outcomes, groups))
+    if side.kind is None:
+        raise ValueError("the log must hold outcomes to find a subspace from, it has none")
+    return side.find(leave_out=leave_out, seed=seed)
 
-        Nothing changes yet; pass the subspace that is found to `change`.
 
-        Parameters
-        ----------
-        by : str
-            The column of the context, or the key of `meta`, that names the group of a decision,
-            such as the viewer's segment.
-        leave_out : int, optional
-            How many directions to leave out. By default as many as the likelihood asks for.
-        seed : int
-            For resampling.
-        """
-        import pandas as pd
+def sensitivity(history: History, found: SubspaceEstimate) -> Sensitivity:
+    """Return how the best guesses of a log depend on U; see `Decider.sensitivity`."""
+    import pandas as pd
 
-        side, names = SideInformation(), self._now().columns
-        for records in self.history().chunks():
-            told = [record for record in records if record.told]
-            if not told:
-                continue
-            arms: Any = np.array([record.arm for record in told])
-            if names is not None:
-                arms = pd.DataFrame(arms, columns=list(names))
-            outcomes = [record.outcome for record in told]
-            groups = [_group(record.event, by) for record in told]
-            side = side.update(groups=(arms, outcomes, groups))
-        if side.kind is None:
-            raise ValueError("the log must hold outcomes to find a subspace from, it has none")
-        return side.find(leave_out=leave_out, seed=seed)
-
-    def sensitivity(self, found: SubspaceEstimate) -> Sensitivity:
-        """Say how often the best guess would differ if U were resampled, and for which decisions.
-
-        Each decision in the log is looked at with what was on offer and believed at the time.
-
-        Parameters
-        ----------
-        found : SubspaceEstimate
-            What `find_subspace` found; its resampled subspaces are used.
-        """
-        import pandas as pd
-
-        if not isinstance(found, SubspaceEstimate):
-            raise TypeError(f"found must be what find_subspace returns, got {found!r}")
-        known = self._now()
-        if found.subspace.ambient != known.subspace.ambient:
-            raise ValueError(
-                f"found must be a subspace of {known.subspace.ambient} features, got "
-                f"{found.subspace!r}"
-            )
-        if not len(found.resampled):
-            raise ValueError("found must leave something out, got one that keeps everything")
-        names, order = found.subspace.names, None
-        if names is not None and known.columns is not None:
-            order = match("found.subspace", names, known.columns)
-        rests = [found.left_out.basis, *found.resampled]
-        stacked = np.array(rests if order is None else [basis[order] for basis in rests])
-        rows = {}
-        for record in self.history():
-            row = _differs(record.grounds, stacked)
-            if row is not None:
-                rows[record.event.id] = row
-        if not rows:
-            raise ValueError(
-                "the log must hold decisions among finitely many arms with what was on offer, it "
-                "has none"
-            )
-        columns = ["best", "differs", "instead", "gap"]
-        table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("id")
-        return Sensitivity(float(table["differs"].mean()), table)
+    if not isinstance(found, SubspaceEstimate):
+        raise TypeError(f"found must be what find_subspace returns, got {found!r}")
+    known = history.belief()
+    if found.subspace.ambient != known.subspace.ambient:
+        raise ValueError(
+            f"found must be a subspace of {known.subspace.ambient} features, got {found.subspace!r}"
+        )
+    if not len(found.resampled):
+        raise ValueError("found must leave something out, got one that keeps everything")
+    names, order = found.subspace.names, None
+    if names is not None and known.columns is not None:
+        order = match("found.subspace", names, known.columns)
+    rests = [found.left_out.basis, *found.resampled]
+    stacked = np.array(rests if order is None else [basis[order] for basis in rests])
+    rows = {}
+    for record in history:
+        row = _differs(record.grounds, stacked)
+        if row is not None:
+            rows[record.event.id] = row
+    if not rows:
+        raise ValueError(
+            "the log must hold decisions among finitely many arms with what was on offer, it "
+            "has none"
+        )
+    columns = ["best", "differs", "instead", "gap"]
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("id")
+    return Sensitivity(float(table["differs"].mean()), table)
 
 
 def _differs(grounds: Grounds, rests: Array) -> tuple[int, float, int, float] | None:

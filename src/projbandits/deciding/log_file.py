@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from projbandits._files import whole
-from projbandits.deciding.log_table import ATTRIBUTE, label_kind
-from projbandits.ledger.labels import Label
-
-if TYPE_CHECKING:
-    import pandas as pd
+from projbandits.deciding.log_table import ATTRIBUTE, about, frame, label_kind, pieces
+from projbandits.ledger.history import History
+from projbandits.ledger.labels import read_label
 
 GROUP = 256
 """How many rows of a file are written together."""
@@ -62,44 +61,32 @@ def _types() -> dict[str, Any]:
     }
 
 
-def write(
-    target: Path, tables: Iterable[pd.DataFrame], about: str, labels: Iterable[Label | None] = ()
-) -> int:
-    """Write tables one after another to one Parquet file, and return how many rows it has."""
+def write(target: Path, history: History) -> int:
+    """Write a log to a Parquet file, and return how many rows it has."""
     with whole(target) as part, open(part, "wb") as file:
-        return sum(written(file, tables, about, labels))
+        return sum(written(file, history))
 
 
-def written(
-    file: Any, tables: Iterable[pd.DataFrame], about: str, labels: Iterable[Label | None] = ()
-) -> Iterator[int]:
-    """Write tables one after another, and yield how many rows each had; the end comes last.
+def written(file: Any, history: History) -> Iterator[int]:
+    """Write a log to an open file, and yield how many rows each piece had; the end comes last.
 
-    Parameters
-    ----------
-    file : file
-        Where to write.
-    tables : iterable of DataFrame
-        The pieces of a log.
-    about : str
-        What holds for the whole log, as JSON.
-    labels : iterable of str, int or None
-        All labels of the log. If they are whole numbers, so is the column `label`; otherwise it
-        has texts.
+    If all labels are whole numbers, so is the column `label`; otherwise it has texts.
     """
     import pyarrow as pa
     from pyarrow import parquet as pq
 
-    called = label_kind(labels)
+    arms = history.arms()
+    labels = (arms.label(row) for row in range(len(arms)))
+    called = label_kind(None if label is None else read_label(label) for label in labels)
     types, kinds, writer = _types(), {**COLUMN_KINDS, "label": called}, None
-    for table in tables:
+    for table in chain(pieces(history), [frame([], history.belief())]):
         if called == "text":
             texts = [None if label is None else str(label) for label in table["label"]]
             table = table.assign(label=np.array(texts, dtype=object))
         if writer is None:
             fields = [(name, types[kinds.get(name, "number")]) for name in table.columns]
             # Where pandas keeps and finds a table's attrs.
-            attrs = {b"PANDAS_ATTRS": json.dumps({ATTRIBUTE: about}).encode()}
+            attrs = {b"PANDAS_ATTRS": json.dumps({ATTRIBUTE: about(history)}).encode()}
             writer = pq.ParquetWriter(file, pa.schema(fields, metadata=attrs))
         arrow = pa.Table.from_pandas(table, schema=writer.schema, preserve_index=False)
         writer.write_table(arrow, row_group_size=GROUP)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,6 +14,7 @@ from projbandits.ledger.decision import Decision, Grounds
 from projbandits.ledger.fold import Known, learns_plainly
 from projbandits.ledger.history import History, Record
 from projbandits.ledger.labels import Label, read_label
+from projbandits.ledger.reading import EVENTS_AT_ONCE
 from projbandits.strategies.open import OpenRows
 from projbandits.strategies.probabilities import probabilities
 
@@ -65,6 +66,23 @@ def frame(records: Sequence[Record], known: Known) -> pd.DataFrame:
             "open": _lists(map(_open, grounds)),
         }
     )
+
+
+def pieces(history: History, size: int = EVENTS_AT_ONCE) -> Iterator[pd.DataFrame]:
+    """Yield the log piece by piece, those of some events at a time."""
+    for records in history.chunks(size=size):
+        yield frame(records, history.belief())
+
+
+def whole_log(history: History) -> pd.DataFrame:
+    """Return the whole log as one table, which says what its decider knew all along."""
+    import pandas as pd
+
+    some = [piece for piece in pieces(history) if len(piece)]
+    table = pd.concat(some, ignore_index=True) if some else frame([], history.belief())
+    table = table.sort_values("step", kind="stable", ignore_index=True)
+    table.attrs = {ATTRIBUTE: about(history)}
+    return table
 
 
 def about(history: History) -> str:

@@ -21,9 +21,9 @@ from projbandits.deciding.limits import LARGEST_NUMBER, check_outcome
 from projbandits.features import contexts
 from projbandits.ledger.decision import Decision
 from projbandits.ledger.describing import strategy_fields
-from projbandits.ledger.events import Amended, Changed, Decayed, Event, Learnt, Told, Withdrawn
+from projbandits.ledger.events import Amended, Changed, Decayed, Learnt, Told, Withdrawn
 from projbandits.ledger.fold import DECISIONS, SECONDS, Known
-from projbandits.ledger.protocol import EXPIRED
+from projbandits.ledger.outcomes import EXPIRED
 from projbandits.ledger.streams import new_id
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
@@ -173,7 +173,7 @@ def learnt(
     request_id: str | None,
     whose: Any = None,
     context: Any = None,
-) -> tuple[list[Event], tuple[str, ...] | None]:
+) -> tuple[list[Learnt], tuple[str, ...] | None]:
     """Return history as events, and the names of its columns."""
     penalty, d = known.state.ridge.penalty, known.subspace.ambient
     outcomes = aligned("outcomes", outcomes, features, "features")
@@ -193,7 +193,7 @@ def learnt(
     labels = None if whose is None else items_of(whose, len(X))
     (key,), now = request_ids(request_id, None), time.time()
     parts = range(0, len(X), OUTCOMES_AT_ONCE)
-    events: list[Event] = [
+    events = [
         Learnt(
             key if len(parts) == 1 else f"{key}/{i}",
             now,

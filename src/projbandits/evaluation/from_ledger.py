@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from projbandits.arms import FiniteArms
-from projbandits.deciding.accounted import Accounted
+from projbandits.deciding.decider import Decider
 from projbandits.deciding.log_table import about
 from projbandits.evaluation.rows import Logged, Offered, lacking, no_outcomes, subspaces
 from projbandits.ledger.history import History, Record
@@ -41,7 +41,7 @@ class FromLedger(Logged):
                 next_id = next(told, None)
 
 
-def from_ledger(decider: Accounted, subspace: Subspace | None) -> Logged:
+def from_ledger(decider: Decider, subspace: Subspace | None) -> Logged:
     """Return the log of a decider, or raise and say what it lacks."""
     history = decider.history()
     known = history.belief()
@@ -75,7 +75,7 @@ def _light(record: Record) -> tuple[Any, ...]:
     event, ridge = record.event, record.grounds.state.ridge
     return (
         event.id, event.step, record.told_after, record.outcome, ridge.n, ridge.forgotten,
-        event.known, record.outcome_position,
+        record.known, record.outcome_position,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from projbandits._validation import Array
 from projbandits.arms import FiniteArms
-from projbandits.deciding.accounted import Accounted
+from projbandits.deciding.decider import Decider
 from projbandits.evaluation.rows import lacking, no_outcomes
 from projbandits.evaluation.schema import SUM, Chunk, Ints
 from projbandits.ledger.history import History, Record
@@ -120,7 +120,7 @@ class LedgerRows:
         return found if (np.abs(made - recorded) <= SUM).all() else None
 
 
-def ledger_rows(decider: Accounted) -> LedgerRows:
+def ledger_rows(decider: Decider) -> LedgerRows:
     """Return the decisions of a decider, or raise and say what it lacks."""
     history = decider.history()
     if not len(history.arms()):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from projbandits._validation import Array, positive
-from projbandits.deciding.accounted import Accounted
+from projbandits.deciding.decider import Decider
 from projbandits.deciding.offers import match
 from projbandits.evaluation.fit import Fit, fit
 from projbandits.evaluation.formats import VowpalRows, open_bandit
@@ -183,13 +183,13 @@ class Log:
         return cls(rows, None, rows.names)
 
     @classmethod
-    def from_ledger(cls, decider: Accounted) -> Log:
+    def from_ledger(cls, decider: Decider) -> Log:
         """Return the decisions of a decider that keeps a log, or has a store, with known outcomes.
 
         It has the probabilities of all arms on offer, by what was believed at the time, so that it
         is known which arms could be chosen; and the propensity of each choice as it was recorded.
         """
-        if not isinstance(decider, Accounted):
+        if not isinstance(decider, Decider):
             raise TypeError(f"decider must be a Decider, got {decider!r}")
         known, rows = decider.belief(), ledger_rows(decider)
         names = known.columns or _numbers(known.subspace.ambient)

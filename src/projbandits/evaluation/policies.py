@@ -9,7 +9,7 @@ import numpy as np
 
 from projbandits._validation import Array, short
 from projbandits.arms import Arm
-from projbandits.deciding.accounted import Accounted
+from projbandits.deciding.decider import Decider
 from projbandits.deciding.eligibility import check_suits
 from projbandits.deciding.offers import match
 from projbandits.evaluation.schema import SUM, Chunk
@@ -127,7 +127,7 @@ class ByDecider(Policy):
 
     drawn = True
 
-    def __init__(self, decider: Accounted, names: Sequence[str]) -> None:
+    def __init__(self, decider: Decider, names: Sequence[str]) -> None:
         known = decider.belief()
         self.label = f"a decider with {known.strategy!r}"
         self.subspace = known.subspace
@@ -231,7 +231,7 @@ def as_policy(
     """Return what is judged, or raise if it cannot be; with a level, a strategy learns it."""
     if isinstance(policy, Policy):
         return policy
-    if isinstance(policy, Accounted):
+    if isinstance(policy, Decider):
         return ByDecider(policy, names)
     if isinstance(policy, LinearStrategy):
         return ByStrategy(policy, subspace, intercept)

@@ -81,7 +81,7 @@ def replay(
     >>> import numpy as np, projbandits as pb
     >>> rng = np.random.default_rng(0)
     >>> U = pb.Subspace.coordinates(keep=[0], d=2)
-    >>> decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.5), subspace=U, seed=0, log=True)
+    >>> decider = pb.Decider(pb.GENTRY(schedule=lambda t: 0.5), subspace=U, seed=0)
     >>> for _ in range(200):
     ...     decision = decider.ask(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
     ...     decider.tell(decision.id, decision.arm @ [1.0, 3.0] + 0.1 * rng.normal())

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projbandits._validation import Array, is_table
-from projbandits.deciding.accounted import Accounted
+from projbandits.deciding.decider import Decider
 from projbandits.deciding.log_table import ATTRIBUTE
 from projbandits.deciding.offers import match
 from projbandits.ledger.fold import learns_plainly
@@ -153,7 +153,7 @@ def open_log(log: Any, subspace: Subspace | None) -> Logged:
 
     It may be the table of any library; only pandas' has attrs.
     """
-    if isinstance(log, Accounted):
+    if isinstance(log, Decider):
         from projbandits.evaluation.from_ledger import from_ledger
 
         return from_ledger(log, subspace)

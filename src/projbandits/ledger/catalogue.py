@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import repeat
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from projbandits._validation import Array
-from projbandits.ledger.events import Offered, Rows
+from projbandits.ledger.events import Offered, Rows, compact
 
 FIRST_ROWS = 64
 """How many rows a new catalogue has room for."""
@@ -28,25 +26,29 @@ class Catalogue:
     ----------
     d : int
         The number of features.
+    first : int
+        The number of its first row; those before are forgotten.
 
     Examples
     --------
     >>> import numpy as np
     >>> from projbandits.ledger.catalogue import Catalogue
     >>> catalogue = Catalogue(2)
-    >>> rows, new = catalogue.numbered(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))
-    >>> rows, new
+    >>> rows, new = catalogue.named(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))
+    >>> rows, new.vectors
     (array([0, 1, 0], dtype=uint8), array([[1., 2.], [3., 4.]]))
-    >>> catalogue.extend(new)
-    >>> catalogue.numbered(np.array([[3.0, 4.0]]))[0]
+    >>> catalogue.extend(new.vectors)
+    >>> catalogue.named(np.array([[3.0, 4.0]]))[0]
     array([1], dtype=uint8)
     >>> catalogue.named(np.array([[3.0, 4.0]]), ["film"])[0]
     array([2], dtype=uint8)
     """
 
-    def __init__(self, d: int) -> None:
+    def __init__(self, d: int, first: int = 0) -> None:
         self.d = d
+        self.first = first
         self.size = 0
+        self.found = 0  # how often a row was there already
         self._room = np.empty((FIRST_ROWS, d))
         self._shown = _read_only(self._room)
         self._found: dict[int, int] = {}
@@ -67,6 +69,7 @@ class Catalogue:
 
     def label(self, row: int) -> str | None:
         """Return what a row is called."""
+        row -= self.first
         return self._labels[row] if row < len(self._labels) else None
 
     def labels(self, rows: Rows) -> tuple[str, ...] | None:
@@ -74,31 +77,19 @@ class Catalogue:
         known = self._labels
         if not known:
             return None
-        found = [known[row] if row < len(known) else None for row in rows.tolist()]
+        found = [self.label(row) for row in rows.tolist()]
         named = tuple(label for label in found if label is not None)
         return named if len(named) == len(found) else None
 
-    def offered(self, upto: int | None = None) -> Offered:
-        """Return the first rows as one event."""
-        vectors = self.vectors[:upto]
-        named = self._labels[: len(vectors)]
-        if not any(label is not None for label in named):
-            return Offered(0, vectors)
-        missing = [None] * (len(vectors) - len(named))
-        return Offered(0, vectors, (*named, *missing))
-
-    def numbered(self, vectors: Array) -> tuple[Rows, Array]:
-        """Return the numbers of rows, and those of them that are new, which follow the others."""
-        rows, new = self.named(vectors, None)
-        return rows, vectors[:0] if new is None else new.vectors
+    @property
+    def end(self) -> int:
+        """The number that the next new row gets."""
+        return self.first + self.size
 
     def named(
-        self, vectors: Array, labels: Sequence[str] | None, more: int = 0
+        self, vectors: Array, labels: Sequence[str] | None = None
     ) -> tuple[Rows, Offered | None]:
-        """Return the numbers of rows that may have names, and the event of those that are new.
-
-        New ones follow the rows that are there and `more` that others are about to add.
-        """
+        """Return the numbers of rows that may have names, and the event of those that are new."""
         vectors = np.ascontiguousarray(vectors)
         hashes = self._hashes(vectors, labels)
         get = self._found.get
@@ -107,7 +98,8 @@ class Catalogue:
         # Where nothing is new, all rows are compared at once.
         known = nameless and numbers.min(initial=0) >= 0
         if known and self._room.take(numbers, axis=0).tobytes() == vectors.tobytes():
-            return compact(numbers), None
+            self.found += len(vectors)
+            return compact(numbers + self.first), None
         here = numbers >= 0
         if here.any():
             found = self._room[numbers[here]].view(np.uint64)
@@ -115,29 +107,22 @@ class Catalogue:
             if not nameless:
                 names: Sequence[str | None] = labels or [None] * len(vectors)
                 for i in np.flatnonzero(here).tolist():
-                    here[i] = self.label(int(numbers[i])) == names[i]
-        missing = np.flatnonzero(~here)
-        if not len(missing):
-            return compact(numbers), None
-        if len({hashes[i] for i in missing}) == len(missing) and not self._others:
-            first = self.size + more
-            numbers[missing] = np.arange(first, first + len(missing))
-            return compact(numbers), self._event(first, vectors, labels, missing.tolist())
-        new = list[int]()
+                    here[i] = self.label(self.first + int(numbers[i])) == names[i]
+        missing, new = np.flatnonzero(~here), list[int]()
+        self.found += len(vectors) - len(missing)
         fresh: dict[tuple[bytes, str | None], int] = {}
         for i in missing.tolist():
             key = vectors[i].tobytes(), None if labels is None else labels[i]
             number = self._others.get(key, fresh.get(key, -1))
             if number < 0:
-                number = fresh[key] = self.size + more + len(new)
+                number = fresh[key] = self.size + len(new)
                 new.append(i)
             numbers[i] = number
-        return compact(numbers), self._event(self.size + more, vectors, labels, new)
-
-    @staticmethod
-    def _event(first: int, vectors: Array, labels: Sequence[str] | None, new: list[int]) -> Offered:
+        rows = compact(numbers + self.first)
+        if not new:
+            return rows, None
         named = None if labels is None else tuple(labels[i] for i in new)
-        return Offered(first, vectors[new], named)
+        return rows, Offered(self.end, vectors[new], named)
 
     def extend(self, vectors: Array, labels: Sequence[str | None] | None = None) -> None:
         """Add new rows, which get the next numbers.
@@ -160,8 +145,20 @@ class Catalogue:
         else:
             for number, key in enumerate(hashes, start):
                 if self._found.setdefault(key, number) != number:
-                    self._others[vectors[number - start].tobytes(), self.label(number)] = number
+                    label = self.label(self.first + number)
+                    self._others[vectors[number - start].tobytes(), label] = number
         self.size = end
+
+    def cut(self, size: int) -> None:
+        """Forget the rows from one on."""
+        if size < self.size:
+            labels = self._labels[size:] or None
+            for key in self._hashes(self._room[size : self.size], labels):
+                if self._found.get(key, -1) >= size:
+                    del self._found[key]
+            self._others = {key: row for key, row in self._others.items() if row < size}
+            del self._labels[size:]
+            self.size = size
 
     def _hashes(self, vectors: Array, labels: Sequence[str | None] | None = None) -> list[int]:
         """Return a hash of the bits of each row; sums and products wrap around."""
@@ -181,11 +178,3 @@ def _read_only(room: Array) -> Array:
     shown = room.view()
     shown.flags.writeable = False
     return shown
-
-
-def compact(numbers: NDArray[Any]) -> Rows:
-    """Return whole numbers from 0 in the smallest type that holds them."""
-    largest = int(numbers.max(initial=0))
-    kind = np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.uint32
-    small: Rows = numbers.astype(kind)
-    return small

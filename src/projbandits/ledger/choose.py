@@ -16,17 +16,14 @@ from projbandits.arms import DecisionSet, FiniteArms
 from projbandits.exceptions import ConflictError
 from projbandits.ledger.decision import Decision, Grounds
 from projbandits.ledger.describing import set_key, set_text
-from projbandits.ledger.events import Decided, Described, Event, Rows
+from projbandits.ledger.events import Decided, Described
 from projbandits.ledger.fold import Known, aged
+from projbandits.ledger.ledger import Transaction
 from projbandits.ledger.offer import Offer
-from projbandits.ledger.protocol import Ledger
 from projbandits.ledger.streams import Streams
 from projbandits.strategies import Choice, State
 from projbandits.strategies.effects import OpenItems
 from projbandits.strategies.open import OpenRows
-
-Mate = tuple[Array, str | None]
-"""The arm and the label of a decision of the same batch."""
 
 
 class Asked(NamedTuple):
@@ -36,66 +33,28 @@ class Asked(NamedTuple):
     ----------
     arms : DecisionSet
         What is on offer.
-    kept : bool
-        Whether that is kept with the decisions.
     columns : tuple of str or None
         The names of the features.
     ids : sequence of str
         The ids of the decisions to be made.
+    fresh : bool
+        Whether nobody can have used them before.
     meta, context : str or None
         What the caller noted, and the columns that came with the call, as JSON.
     """
 
     arms: DecisionSet
-    kept: bool
     columns: tuple[str, ...] | None
     ids: Sequence[str]
-    meta: str | None
+    fresh: bool = True
+    meta: str | None = None
     context: str | None = None
 
 
-class Numbered(NamedTuple):
-    """How a ledger refers to what is on offer.
-
-    Parameters
-    ----------
-    events : list of Event
-        What it must be told first.
-    rows : ndarray or None
-        The numbers of the arms, if there are finitely many that are kept.
-    key : str or None
-        The key of an infinite set that can be described.
-    size : int
-        How many rows the catalogue had before.
-    """
-
-    events: list[Event]
-    rows: Rows | None = None
-    key: str | None = None
-    size: int = 0
-
-
-def numbered(ledger: Ledger, arms: DecisionSet, more: int = 0) -> Numbered:
-    """Return how a ledger refers to arms, when `more` rows will be added before."""
-    catalogue = ledger.catalogue() if ledger.whole else None
-    if catalogue is None:
-        return NOT_KEPT
-    if isinstance(arms, Offer):
-        size = len(catalogue)
-        rows, new = catalogue.named(arms.vectors, arms.labels, more)
-        return Numbered([] if new is None else [new], rows, None, size)
-    text = set_text(arms)
-    if text is None:
-        return Numbered([])
-    key = set_key(text)
-    return Numbered([] if ledger.described(key) else [Described(key, text)], None, key)
-
-
 class Last(NamedTuple):
-    """What was on offer, how the ledger refers to it, what was known, and the caller's names."""
+    """What was on offer, what was known, and the caller's names."""
 
     offer: DecisionSet
-    numbers: Numbered
     known: Known
     ids: Any = None
 
@@ -152,65 +111,58 @@ def same_terms(one: Known, other: Known) -> bool:
 LARGE_OFFER = 20_000
 """Of offers with more numbers than this, only the last is remembered."""
 
-NOT_KEPT = Numbered([])
-"""How a ledger refers to what it does not keep: not at all."""
-
 
 def choose(
-    known: Known,
-    asked: Asked,
-    numbers: Numbered,
-    streams: Streams,
-    session: int,
-    draw: int,
-    mates: Sequence[Mate] = (),
-) -> tuple[list[Decided], list[Decision]]:
-    """Return the decisions of a call, as events and for the caller; nothing is changed.
+    tx: Transaction, asked: Asked, streams: Streams, session: int, draw: int
+) -> list[Decision]:
+    """Decide what a call asks for, and append each decision.
 
-    Each counts as open what is `known` to be, `mates`, which were decided just before by what was
-    known then too, and those before it in the same call.
+    Each knows of all that were made before, by the same call or by others, and counts as open
+    those whose outcome is to come.
     """
-    events, decisions, taken = list[Decided](), list[Decision](), list[int]()
-    counted = [*mates]
-    strategy, first = known.strategy, known.state.step
-    labels = asked.arms.labels if isinstance(asked.arms, Offer) else None
+    arms, decisions, taken = asked.arms, list[Decision](), list[int]()
+    rows, key, labels = None, None, None
+    if isinstance(arms, Offer):
+        rows, labels = tx.numbered(arms), arms.labels
+    else:
+        text = set_text(arms)
+        if text is not None:
+            key = set_key(text)
+            tx.append(Described(key, text))
     for slot, id in enumerate(asked.ids):
-        now = time.time()
-        at = session, draw + slot, first + slot
-        choice, state, left = chosen(known, asked.arms, taken, streams, *at, now, counted)
+        now, known = time.time(), tx.known
+        at = session, draw + slot
+        choice, state, left = chosen(known, arms, taken, streams, *at, now)
         before, index = tuple(taken), choice.index
         if index is not None:
             taken.append(index)
         x = choice.arm.x.copy()
         x.flags.writeable = False  # it is learnt from when the outcome comes
-        grounds = Grounds(strategy, state, left if asked.kept else None, before, asked.columns)
-        designed = known.features is not None
-        estimate, standard_error = _estimate(grounds, left, x, index, designed)
-        label = None if labels is None or index is None else labels[index]
+        grounds = Grounds(known.strategy, state, left, before, asked.columns)
+        estimate, standard_error = _estimate(grounds, left, x, index, known.features is not None)
         event = Decided(
-            id,
-            now,
-            state.step,
-            known.position,
-            session,
-            draw + slot,
-            index,
-            choice.probability,
-            estimate,
-            standard_error,
-            numbers.rows,
-            before,
-            x if numbers.rows is None else None,
-            numbers.key,
-            label,
-            asked.meta,
-            asked.context,
-            len(counted),
+            id=id,
+            time=now,
+            step=state.step,
+            session=session,
+            draw=draw + slot,
+            index=index,
+            propensity=float(choice.probability),
+            estimate=estimate,
+            standard_error=standard_error,
+            arm=x,
+            rows=rows,
+            taken=before,
+            arms=key,
+            label=None if labels is None or index is None else labels[index],
+            meta=asked.meta,
+            context=asked.context,
         )
-        counted.append((x, label))
-        events.append(event)
-        decisions.append(Decision.made(event, x, grounds))
-    return events, decisions
+        tx.append(event, new=asked.fresh)
+        decisions.append(Decision.made(event, grounds))
+    if isinstance(arms, Offer):
+        arms.numbers = rows, tx.ledger.numbering
+    return decisions
 
 
 def chosen(
@@ -220,19 +172,17 @@ def chosen(
     streams: Streams,
     session: int,
     draw: int,
-    step: int,
     now: float,
-    mates: Sequence[Mate] = (),
 ) -> tuple[Choice, State, DecisionSet]:
     """Return a choice among the arms that are left, what it rests on, and those arms.
 
     The choice's index is a row of all that was offered. `now` is the time of the decision, until
-    which outcomes lose weight, and `mates` are decisions made before that it counts as open.
+    which outcomes lose weight.
     """
     left, rows = arms, None
     if taken and isinstance(arms, Offer):
         left, rows = arms.without(taken)
-    state = state_at(known, left, step, now, mates)
+    state = state_at(known, left, now)
     choice = known.strategy.select(state, left, streams.at(session, draw))
     if rows is not None and choice.index is not None:
         index = int(rows[choice.index])
@@ -240,24 +190,14 @@ def chosen(
     return choice, state, left
 
 
-def state_at(
-    known: Known,
-    arms: DecisionSet | None,
-    step: int,
-    now: float,
-    mates: Sequence[Mate] = (),
-) -> State:
-    """Return what a strategy knows when it decides: at this step and time, of these arms.
+def state_at(known: Known, arms: DecisionSet | None, now: float) -> State:
+    """Return what a strategy knows when it decides: at this time, of these arms.
 
-    Open decisions count in the precision, `mates` behind all that are known; what depends on
-    outcomes is as told.
+    Open decisions count in the precision; what depends on outcomes is as told.
     """
-    state, strategy = known.state, known.strategy
+    state, strategy, waiting = known.state, known.strategy, known.open
     if known.half_life:
         state = aged(known, now)
-    if state.step != step:
-        state = state._replace(step=step)
-    waiting = known.open.and_also(mates)
     if waiting.count:
         learnt = partial(strategy.learnt, state)
         state = state._replace(ridge=state.ridge.counting(OpenRows(waiting, learnt)))
@@ -265,7 +205,7 @@ def state_at(
         return state
     labels = arms.labels if isinstance(arms, Offer) else None
     if labels is None:
-        # Without names, or where the offer was not kept: items that nobody has seen yet.
+        # Without names, or where the offer is unknown: items that nobody has seen yet.
         labels = () if arms is None else ("",) * int(arms.size)
     items = None
     if waiting.count:
@@ -292,14 +232,15 @@ def _estimate(
     return float(moments.mean[0]), math.nan if unknown else math.sqrt(variance)
 
 
-def repeated(ledger: Ledger, ids: Sequence[str], arms: DecisionSet) -> list[Decision]:
+def repeated(tx: Transaction, ids: Sequence[str], arms: DecisionSet) -> list[Decision]:
     """Return what was decided under these ids before, if that can be chosen from `arms` too."""
-    held = [ledger.held(id) for id in ids]
+    held = [tx.held(id) for id in ids]
     found = [Decision.of(each) for each in held if each is not None]
     if len(found) != len(ids):
         missing = [id for id, each in zip(ids, held, strict=True) if each is None]
+        there = next(each.decision.id for each in held if each is not None)
         raise ConflictError(
-            f"id {ids[0]!r} was asked for before, with another count: there is no {missing[0]!r}"
+            f"id {there!r} was asked for before, with another count: there is no {missing[0]!r}"
         )
     for decision in found:
         if not _has(arms, decision):

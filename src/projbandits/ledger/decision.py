@@ -13,7 +13,7 @@ from projbandits._validation import Array
 from projbandits.arms import DecisionSet
 from projbandits.ledger.events import Decided
 from projbandits.ledger.labels import Label, read_label
-from projbandits.ledger.protocol import Held
+from projbandits.ledger.outcomes import Held
 from projbandits.strategies import LinearStrategy, State
 
 LATEST = 9e9
@@ -33,7 +33,7 @@ class Grounds(NamedTuple):
     state : State
         What it knew.
     arms : DecisionSet or None
-        What was on offer to this choice; None if that was too much to keep.
+        What was on offer to this choice; None where a set of the user's own was.
     taken : tuple of int
         The rows of the arms that were taken before, by the same call.
     columns : tuple of str or None
@@ -88,8 +88,7 @@ class Decision:
     note : str or None
         What the caller noted, as JSON; see `meta`.
     grounds : Grounds or None
-        What the decision rested on, for `Decider.explain`; the decider itself keeps it only in
-        its log.
+        What the decision rested on, for `Decider.explain`; the log has it, too.
     around : str or None
         The columns that came with the call, as JSON; see `context`.
 
@@ -131,13 +130,13 @@ class Decision:
     @classmethod
     def of(cls, held: Held, grounds: Grounds | None = None) -> Decision:
         """Return a decision that a ledger holds."""
-        return cls.made(held.decision, held.arm, grounds)
+        return cls.made(held.decision, grounds)
 
     @classmethod
-    def made(cls, e: Decided, arm: Array, grounds: Grounds | None) -> Decision:
-        """Return the decision that an event records, with the arm that was chosen."""
+    def made(cls, e: Decided, grounds: Grounds | None) -> Decision:
+        """Return the decision that an event records."""
         label = None if e.label is None else read_label(e.label)
         return cls(
-            e.id, e.index, arm, e.propensity, e.estimate, e.standard_error, e.step, e.time,
+            e.id, e.index, e.arm, e.propensity, e.estimate, e.standard_error, e.step, e.time,
             label, e.meta, grounds, e.context,
         )  # fmt: skip

@@ -7,12 +7,9 @@ the beginning or from a snapshot, at once or event by event, it has the same bit
 
 from __future__ import annotations
 
-import json
-import struct
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,8 +18,7 @@ from projbandits._validation import Array
 from projbandits.arms import Arm, FiniteArms
 from projbandits.exceptions import DamagedError
 from projbandits.features.features import Features
-from projbandits.ledger.codec import LENGTH
-from projbandits.ledger.describing import strategy_fields, strategy_of
+from projbandits.ledger.describing import strategy_of
 from projbandits.ledger.events import (
     Amended,
     Changed,
@@ -30,10 +26,10 @@ from projbandits.ledger.events import (
     Decided,
     Learnt,
     Opened,
+    StoredEvent,
     Told,
     Withdrawn,
 )
-from projbandits.ledger.protocol import Entry, Ledger, Snapshot
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy, State
 from projbandits.strategies.effects import Effects
@@ -42,12 +38,21 @@ from projbandits.subspace import Subspace
 
 CHANGING = (Amended, Withdrawn, Changed)
 DECISIONS, SECONDS = "decisions", "seconds"
-ITEM_FIELDS = (
-    "ridge", "penalty", "ratio", "noise", "n", "fade", "intercept", "first", "equal",
-)  # fmt: skip
 Given = Iterable[LinearStrategy]
 InForce = Mapping[str, float | None]
 AS_TOLD: InForce = {}
+
+
+class Events(Protocol):
+    """Reads the events of a ledger."""
+
+    def read(self, after: int, upto: int) -> Iterator[list[StoredEvent]]:
+        """Yield the events after a position and up to another, in order, not all at once."""
+        ...
+
+    def snapshot(self, upto: int, given: Given) -> Known | None:
+        """Return the last snapshot at or before a position."""
+        ...
 
 
 class Known(NamedTuple):
@@ -102,11 +107,11 @@ def opened(event: Opened, given: Given = ()) -> Known:
     return Known(
         1,
         event.key,
-        event.seed,
+        int.from_bytes(event.seed, "little"),
         strategy,
         subspace,
         event.columns,
-        _initial(strategy, subspace, event.intercept),
+        initial(strategy, subspace, event.intercept),
         OpenDecisions(subspace.ambient),
         features=None if event.features is None else Features.from_json(event.features),
         half_life=event.half_life,
@@ -115,12 +120,12 @@ def opened(event: Opened, given: Given = ()) -> Known:
     )
 
 
-def advanced(ledger: Ledger, start: Known | None, upto: int, given: Given = ()) -> Known:
+def advanced(events: Events, start: Known | None, upto: int, given: Given = ()) -> Known:
     """Return what is known at a position.
 
     Parameters
     ----------
-    ledger, upto : Ledger and int
+    events, upto : Events and int
         Where the events are, and the position.
     start : Known or None
         What is known at this position or before; None: the last snapshot, or the beginning.
@@ -128,57 +133,59 @@ def advanced(ledger: Ledger, start: Known | None, upto: int, given: Given = ()) 
         Strategies that a ledger can only name.
     """
     if start is not None:
-        with while_small(1, start.subspace.ambient):
-            known = _forward(ledger, start, upto)
+        known: Known | None = start
+        for chunk in events.read(start.position, upto):
+            known = None if known is None else forward(known, chunk)
         if known is not None:
             return known
     with single_threaded_blas():
-        return _afresh(ledger, start, upto, given)
+        return _afresh(events, start, upto, given)
 
 
-def _afresh(ledger: Ledger, start: Known | None, upto: int, given: Given) -> Known:
+def forward(known: Known, some: Iterable[StoredEvent]) -> Known | None:
+    """Return what is known after some more events, None if one of them changes what was before."""
+    with while_small(1, known.subspace.ambient):
+        for position, event in some:
+            if type(event) in CHANGING and _changes_what_was_before(event):
+                return None
+            known = fold(known, position, event)
+    return known
+
+
+def _changes_what_was_before(event: Any) -> bool:
+    if isinstance(event, Changed):
+        return event.label is not None or event.subspace is not None
+    return event.first is not None
+
+
+def _afresh(events: Events, start: Known | None, upto: int, given: Given) -> Known:
     """Return what is known at a position, where something changes what was before."""
     in_force: dict[str, float | None] = {}
     learner: Known | None = None
     while True:
-        known = start or _from_snapshot(ledger, upto, given) or _beginning(ledger, given, learner)
+        known = start or events.snapshot(upto, given) or _beginning(events, given, learner)
         found, earliest, relearn = dict(in_force), upto, False
-        for chunk in ledger.read(known.position, upto):
-            for entry in chunk:
-                event = entry.event
-                if isinstance(event, Amended | Withdrawn) and entry.place is not None:
+        for chunk in events.read(known.position, upto):
+            for position, event in chunk:
+                if isinstance(event, Amended | Withdrawn) and event.first is not None:
                     found[event.id] = event.outcome if isinstance(event, Amended) else None
-                    earliest = min(earliest, entry.place)
+                    earliest = min(earliest, event.first)
                 elif isinstance(event, Changed) and learner is None:
                     relearn |= not carries(known, changed(known, event, given))
-                known = fold(known, entry, in_force, given, learner)
+                known = fold(known, position, event, in_force, given, learner)
         if found == in_force and not relearn:
             return known
         in_force = found
         if relearn:
             learner = known  # its strategy learns everything, from the beginning
-        start = None if learner else _from_snapshot(ledger, earliest - 1, given)
-        start = start or _beginning(ledger, given, learner)
-
-
-def _forward(ledger: Ledger, known: Known, upto: int) -> Known | None:
-    """Return what is known after some more events, None if one of them changes what was before."""
-    for chunk in ledger.read(known.position, upto):
-        for entry in chunk:
-            if type(entry[1]) in CHANGING and not _is_settled_here(entry):
-                return None
-            known = fold(known, entry)
-    return known
-
-
-def _is_settled_here(entry: Entry) -> bool:
-    """Tell whether an event is about a decision of which nothing was learnt before."""
-    return isinstance(entry.event, Amended | Withdrawn) and entry.place is None
+        start = None if learner else events.snapshot(earliest - 1, given)
+        start = start or _beginning(events, given, learner)
 
 
 def fold(
     known: Known,
-    entry: Entry,
+    position: int,
+    event: Any,
     in_force: InForce = AS_TOLD,
     given: Given = (),
     learner: Known | None = None,
@@ -189,7 +196,7 @@ def fold(
     ----------
     known : Known
         What was known before it.
-    entry : Entry
+    position, event : int and Event
         The event.
     in_force : mapping
         By id, outcomes that were amended (or withdrawn: None) later than they were told.
@@ -198,26 +205,25 @@ def fold(
     learner : Known, optional
         Whose strategy and subspace are to be learnt by, whatever `Changed` says.
     """
-    position, event, arm, place, label, decided = entry
     if known.half_life:
         known = _later(known, getattr(event, "time", known.clock))
     state, open_ = known.state, known.open
     if isinstance(event, Decided):
-        assert arm is not None
-        open_ = open_.add(position, arm.copy(), label)
+        open_ = open_.add(position, event.arm.copy(), event.label)
         state = State(state.step + 1, *state[1:])
         if known.half_life and known.half_life[1] == DECISIONS:
             state = faded(state, 0.5 ** (1.0 / known.half_life[0]))
-    elif isinstance(event, Told) or (isinstance(event, Amended) and place is None):
-        assert decided is not None
-        open_ = open_.without(decided)
+    elif isinstance(event, Told):
+        waiting = open_.at(event.decided)
+        if waiting is None:
+            raise DamagedError(f"outcome {position} is of no open decision: restore a backup")
+        open_ = open_.without(event.decided)
+        state = _told(known.strategy, state, *waiting, in_force.get(event.id, event.outcome))
+    elif isinstance(event, Amended) and event.first is None:
         outcome = in_force.get(event.id, event.outcome)
-        if outcome is not None:
-            assert arm is not None
-            state = _told(known.strategy, state, arm, label, outcome)
+        state = _told(known.strategy, state, event.arm, event.label, outcome)
     elif isinstance(event, Withdrawn):
-        assert decided is not None
-        open_ = open_.without(decided)
+        open_ = open_.without(event.decided)
     elif isinstance(event, Learnt):
         state = _learnt(known, event.X, event.outcomes, event.labels)
     elif isinstance(event, Decayed):
@@ -248,7 +254,7 @@ def changed(known: Known, event: Changed, given: Given, learner: Known | None = 
         return known._replace(columns=columns)
     before = known.state
     ridge = replace(before.ridge, penalty=strategy.penalty)
-    state = _initial(strategy, subspace, known.intercept)
+    state = initial(strategy, subspace, known.intercept)
     state = state._replace(step=before.step, ridge=ridge)
     if _models(strategy) and _models(strategy) == _models(known.strategy):
         state = state._replace(effects=before.effects)
@@ -280,149 +286,6 @@ def learns_plainly(strategy: LinearStrategy) -> bool:
     return own == (LinearStrategy.update, LinearStrategy.learnt, LinearStrategy.replan)
 
 
-Mate = tuple[int, int, Array, str | None]
-"""Session, draw, arm and label of a decision that others of its batch counted as open."""
-
-
-def snapshot(known: Known, mates: Sequence[Mate] = ()) -> Snapshot:
-    """Return what is known as a snapshot.
-
-    `mates` are decisions made by it that others counted, where their events are dropped.
-    """
-    ridge, basis = known.state.ridge, known.subspace.basis
-    fields = {
-        "position": known.position,
-        "key": known.key,
-        "seed": known.seed,
-        "strategy": strategy_fields(known.strategy),
-        "label": repr(known.strategy),
-        "names": known.subspace.names and [*map(str, known.subspace.names)],
-        "columns": known.columns,
-        "step": known.state.step,
-        "n": ridge.n,
-        "d": ridge.d,
-        "dim": basis.shape[1],
-        "features": None if known.features is None else known.features.to_dict(),
-        "half_life": known.half_life,
-        "clock": known.clock,
-        "forgotten": ridge.forgotten,
-        "intercept": known.intercept,
-        "first": ridge.first,
-        "equal": ridge.equal,
-        "open": [position for position, _ in known.open.rows],
-        "open_labels": known.open.listed[1],
-        "mates": [(session, draw, label) for session, draw, _, label in mates],
-    }
-    parts = [basis, ridge.factor, known.open.listed[0], *(x for _, _, x, _ in mates)]
-    items: Effects | None = known.state.effects
-    if items is not None:
-        fields["items"] = {
-            **{name: getattr(items, name) for name in ITEM_FIELDS},
-            "labels": items.labels,
-            "joined": items.joint is not None,
-        }
-        parts += [items.within, *([] if items.joint is None else [items.joint]), items.table]
-    text = json.dumps(fields).encode()
-    arrays = np.concatenate([part.ravel() for part in parts]).astype("<f8").tobytes()
-    body = b"".join((LENGTH.pack(len(text)), text, arrays))
-    return Snapshot(known.position, LENGTH.pack(zlib.crc32(body)) + body)
-
-
-def restored(kept: Snapshot, given: Given = ()) -> Known | None:
-    """Return what a snapshot says, or None if it is not one that `snapshot` made.
-
-    Examples
-    --------
-    >>> from projbandits.ledger.fold import restored
-    >>> from projbandits.ledger.protocol import Snapshot
-    >>> restored(Snapshot(3, b"nothing of that kind"))
-    """
-    read = _read(kept)
-    if read is None:
-        return None
-    fields, flat = read
-    d = fields["d"]
-    basis = flat[: d * fields["dim"]].reshape(d, -1)
-    names, columns = fields["names"], fields["columns"]
-    subspace = Subspace(basis, None if names is None else tuple(names))
-    strategy = strategy_of(fields["strategy"], fields["label"], given)
-    intercept = fields["intercept"]
-    size = d + 1 + intercept
-    at = basis.size + size**2
-    factor = flat[basis.size : at].reshape(size, size)
-    told = fields["forgotten"], intercept, fields["first"], fields["equal"]
-    ridge = Ridge(strategy.penalty, fields["n"], factor, *told)
-    state = _initial(strategy, subspace, intercept)._replace(step=fields["step"], ridge=ridge)
-    end = at + d * len(fields["open"])
-    rows = flat[at:end].reshape(-1, d)
-    open_, before = OpenDecisions(d), 0
-    for position, x, label in zip(fields["open"], rows, fields["open_labels"], strict=True):
-        if type(position) is not int or not before < position <= kept.position:
-            raise ValueError(f"a snapshot has an open decision at {position!r} after {before}")
-        open_, before = open_.add(position, x.copy(), label), position
-    end += d * len(fields["mates"])
-    if (strategy.arm_effects is not None) != ("items" in fields):
-        return None
-    if "items" in fields:
-        state = state._replace(effects=_items(fields["items"], size, flat[end:]))
-    features = fields["features"]
-    return Known(
-        kept.position,
-        fields["key"],
-        fields["seed"],
-        strategy,
-        subspace,
-        None if columns is None else tuple(columns),
-        state,
-        open_,
-        None if features is None else Features.from_dict(features),
-        tuple(fields["half_life"]),
-        fields["clock"],
-        intercept,
-    )
-
-
-def mates_in(kept: Snapshot) -> list[Mate]:
-    """Return the mates that a snapshot holds."""
-    read = _read(kept)
-    if read is None:
-        return []
-    fields, flat = read
-    d, size = fields["d"], fields["d"] + 1 + fields["intercept"]
-    start = d * fields["dim"] + size**2 + d * len(fields["open"])
-    rows = flat[start : start + d * len(fields["mates"])].reshape(-1, d)
-    told = zip(fields["mates"], rows, strict=True)
-    return [(session, draw, x.copy(), label) for (session, draw, label), x in told]
-
-
-def _read(kept: Snapshot) -> tuple[dict[str, Any], Array] | None:
-    """Return the fields and the numbers of a snapshot, None if it is not one."""
-    try:
-        (crc,), body = LENGTH.unpack_from(kept.body), memoryview(kept.body)[LENGTH.size :]
-        if zlib.crc32(body) != crc:
-            return None
-        end = LENGTH.size + LENGTH.unpack_from(body)[0]
-        fields = json.loads(bytes(body[LENGTH.size : end]))
-        flat = np.frombuffer(body[end:], "<f8")
-    except (struct.error, ValueError, RecursionError):
-        return None
-    if not isinstance(fields, dict) or fields.get("position") != kept.position:
-        return None
-    return fields, flat
-
-
-def _items(fields: Any, size: int, flat: Array) -> Effects:
-    """Return what a snapshot says of items, with factors of this size."""
-    heads = 2 if fields["joined"] else 1
-    square = flat[: heads * size**2].reshape(heads, size, size)
-    table = flat[heads * size**2 :].reshape(-1, size + 1 - fields["intercept"])
-    if len(table) != len(fields["labels"]):
-        raise ValueError(f"a snapshot has {len(table)} items for {len(fields['labels'])} names")
-    scalars = {name: fields[name] for name in ITEM_FIELDS}
-    joint = square[1] if fields["joined"] else None
-    return Effects.of(fields["labels"], table, joint, within=square[0], **scalars)
-
-
 def aged(known: Known, time: float) -> State:
     """Return what is believed at a time: where weights are lost with time, until then."""
     half_life = known.half_life
@@ -445,14 +308,17 @@ def faded(state: State, by: float) -> State:
 
 
 def _told(
-    strategy: LinearStrategy, state: State, arm: Array, label: str | None, outcome: float
+    strategy: LinearStrategy, state: State, arm: Any, label: str | None, outcome: float | None
 ) -> State:
-    """Return what is believed after an outcome."""
+    """Return what is believed after an outcome; None is one that was withdrawn."""
+    if outcome is None:
+        return state
     # An update counts as a step to a strategy; here steps are decisions.
     return State(state.step, *strategy.update(state, Arm(arm, None, label), outcome)[1:])
 
 
-def _initial(strategy: LinearStrategy, subspace: Subspace, intercept: bool) -> State:
+def initial(strategy: LinearStrategy, subspace: Subspace, intercept: bool) -> State:
+    """Return the state of a strategy that knows nothing yet."""
     d = subspace.ambient
     state = strategy.init(FiniteArms(np.eye(d)), subspace)
     if intercept:
@@ -463,21 +329,16 @@ def _initial(strategy: LinearStrategy, subspace: Subspace, intercept: bool) -> S
     return state._replace(effects=effects)
 
 
-def _beginning(ledger: Ledger, given: Given, learner: Known | None) -> Known:
+def _beginning(events: Events, given: Given, learner: Known | None) -> Known:
     """Return what is known at the first event, by the strategy of `learner` if there is one."""
-    entry = next(ledger.read(0, 1))[0]
-    if not isinstance(entry.event, Opened):
-        raise DamagedError(f"a ledger must begin with Opened, got {type(entry.event).__name__}")
-    known = opened(entry.event, given)
+    event = next(events.read(0, 1))[0].event
+    if not isinstance(event, Opened):
+        raise DamagedError(f"a ledger must begin with Opened, got {type(event).__name__}")
+    known = opened(event, given)
     if learner is None:
         return known
-    state = _initial(learner.strategy, learner.subspace, known.intercept)
+    state = initial(learner.strategy, learner.subspace, known.intercept)
     return known._replace(strategy=learner.strategy, subspace=learner.subspace, state=state)
-
-
-def _from_snapshot(ledger: Ledger, upto: int, given: Given) -> Known | None:
-    kept = ledger.snapshot(upto)
-    return None if kept is None else restored(kept, given)
 
 
 def _learnt(known: Known, X: Array, outcomes: Array, labels: tuple[str, ...] | None) -> State:

@@ -7,10 +7,9 @@ check are functions of a `History`.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +18,24 @@ from projbandits._validation import Array
 from projbandits.arms import DecisionSet
 from projbandits.exceptions import UnknownDecisionError
 from projbandits.ledger.catalogue import Catalogue
-from projbandits.ledger.choose import Mate, chosen, state_at
+from projbandits.ledger.choose import chosen, state_at
+from projbandits.ledger.database import damaged
 from projbandits.ledger.decision import Decision, Grounds
 from projbandits.ledger.describing import set_of, strategy_of
-from projbandits.ledger.events import Changed, Decided, Event, Opened
-from projbandits.ledger.fold import Known, advanced
+from projbandits.ledger.events import (
+    Changed,
+    Decided,
+    Event,
+    Opened,
+    StoredEvent,
+    head_text,
+    read_head,
+)
+from projbandits.ledger.fold import Events, Given, Known, advanced
+from projbandits.ledger.ledger import Ledger
 from projbandits.ledger.offer import Offer
-from projbandits.ledger.protocol import EVENTS_AT_ONCE, Held, Ledger
+from projbandits.ledger.outcomes import Held
+from projbandits.ledger.reading import EVENTS_AT_ONCE, Reader
 from projbandits.ledger.streams import Streams
 from projbandits.strategies import Choice, LinearStrategy
 
@@ -48,8 +58,6 @@ class Record:
         Of its event.
     event : Decided
         As it was stored.
-    arm : ndarray of shape (d,)
-        The features of the chosen arm.
     outcome : float
         The outcome in force; nan while there is none.
     told_at : float
@@ -63,7 +71,6 @@ class Record:
     history: History
     position: int
     event: Decided
-    arm: Array
     outcome: float = np.nan
     told_at: float = np.nan
     outcome_position: int = -1
@@ -77,10 +84,9 @@ class Record:
             history,
             held.position,
             held.decision,
-            held.arm,
             held.outcome if held.outcome is not None else np.nan,
             np.nan if held.time is None else held.time,
-            held.place if settled and held.place is not None else -1,
+            held.first if settled and held.first is not None else -1,
             held.why,
         )
 
@@ -90,9 +96,14 @@ class Record:
         return not np.isnan(self.outcome)
 
     @property
+    def arm(self) -> Array:
+        """The features of the chosen arm."""
+        return self.event.arm
+
+    @property
     def known(self) -> int:
         """The position of the last event behind its belief."""
-        return self.event.known
+        return self.position - 1
 
     @property
     def told_after(self) -> int:
@@ -123,38 +134,36 @@ class Record:
     @cached_property
     def grounds(self) -> Grounds:
         """What it rested on."""
-        event, known = self.event, self.history.belief(self.event.known)
+        event, known = self.event, self.history.belief(self.known)
         arms = self.offer
         if isinstance(arms, Offer) and event.taken:
             arms = arms.without(event.taken)[0]
-        mates = self.history.mates(self)
-        state = state_at(known, arms, event.step, event.time, mates)
+        state = state_at(known, arms, event.time)
         return Grounds(known.strategy, state, arms, event.taken, known.columns)
 
     @property
     def decision(self) -> Decision:
         """The decision as its caller had it, with its grounds."""
-        return Decision.made(self.event, self.arm, self.grounds)
+        return Decision.made(self.event, self.grounds)
 
     def stream(self) -> np.random.Generator:
         """Return the random numbers with which it was made, from the first on."""
-        seed = self.history.belief(self.event.known).seed
-        return Streams(seed).at(max(self.event.session, 0), self.event.draw)
+        return Streams(self.history.seed).at(self.event.session, self.event.draw)
 
     def decide_again(self) -> Choice:
         """Return what is chosen when the same is decided again.
 
         The arm and its probability are those of the decision, to the bit.
         """
-        event, known = self.event, self.history.belief(self.event.known)
+        event, known = self.event, self.history.belief(self.known)
         arms = self.offer
         if arms is None:
             raise ValueError(
-                f"decision {event.id!r} cannot be decided again: what was on offer was not kept"
+                f"decision {event.id!r} cannot be decided again: it was made in a set of arms that "
+                "the ledger cannot describe"
             )
-        at = event.session, event.draw, event.step, event.time
-        mates = self.history.mates(self)
-        return chosen(known, arms, event.taken, Streams(known.seed), *at, mates)[0]
+        at = event.session, event.draw, event.time
+        return chosen(known, arms, event.taken, Streams(known.seed), *at)[0]
 
 
 class History:
@@ -167,8 +176,6 @@ class History:
     ----------
     ledger : Ledger
         What to read.
-    given : iterable of LinearStrategy
-        Strategies that a ledger can only name.
     upto : int, optional
         The last position that is read; by default that of the last event now.
 
@@ -176,33 +183,51 @@ class History:
     --------
     >>> import projbandits as pb
     >>> U = pb.Subspace.coordinates([0], d=2)
-    >>> decider = pb.Decider(pb.GENTRY(), subspace=U, log=True, seed=0)
+    >>> decider = pb.Decider(pb.GENTRY(), subspace=U, seed=0)
     >>> decider.tell(decider.ask([[1.0, 0.0], [0.5, 1.0]]).id, 1.0)
     >>> for record in decider.history():
     ...     print(record.position, record.place, record.outcome)
     3 1 1.0
     """
 
-    def __init__(
-        self, ledger: Ledger, given: Iterable[LinearStrategy] = (), upto: int | None = None
-    ) -> None:
-        self._ledger = ledger
-        self._given = [*given]
+    def __init__(self, ledger: Ledger, upto: int | None = None) -> None:
+        self.ledger = ledger
+        self._reader = ledger.reader
+        self._events = _ReadAhead(ledger.reader)
         self._beliefs: OrderedDict[int, Known] = OrderedDict()
         self._offers: OrderedDict[bytes | str, DecisionSet] = OrderedDict()
         self._size = 0
-        self.position = ledger.last() if upto is None else upto
+        self.position = ledger.reader.head()[0] if upto is None else upto
         """The last position that is read."""
 
     @property
     def name(self) -> str:
         """What the ledger is called."""
-        return self._ledger.name
+        return self.ledger.name
 
-    @property
+    @cached_property
     def head(self) -> str:
-        """The last position, and what tells this history from any other of that length."""
-        return f"{self.position}:"
+        """POSITION:HASH of the last event that is read: it vouches for all before it."""
+        return head_text(self.position, self._reader.digest(self.position) or b"")
+
+    def verify(self, head: str) -> int:
+        """Check every event up to a head that was kept elsewhere, and return its position.
+
+        Raise DamagedError if an event is another one, or is not there any more.
+        """
+        position, digest = read_head(head)
+        if position > self._reader.head()[0]:
+            raise damaged(self._reader.shown, f"events up to {position} are not there any more")
+        for _ in self._reader.read(0, position):
+            pass
+        if self._reader.digest(position) != digest:
+            raise damaged(self._reader.shown, f"the history up to event {position} is another one")
+        return position
+
+    @cached_property
+    def seed(self) -> int:
+        """Where the decider's randomness comes from."""
+        return self.belief().seed
 
     def __iter__(self) -> Iterator[Record]:
         for records in self.chunks():
@@ -218,27 +243,27 @@ class History:
         size : int
             How many events are read at a time.
         """
-        for some in self._ledger.decisions(after, size):
-            some = [held for held in some if held.position <= self.position]
-            if some:
-                yield [Record.of(self, held) for held in some]
+        for some in self._reader.decisions(after, self.position, size):
+            yield [Record.of(self, held) for held in some]
 
     def find(self, id: str) -> Record:
         """Return a decision by its id."""
-        held = self._ledger.held(id)
-        if held is None or held.position > self.position:
+        held = self._reader.held(id, self.position)
+        if held is None:
             raise UnknownDecisionError(f"decision must be in the log, got {id!r}")
         return Record.of(self, held)
 
     def pending(self, before: float | None = None) -> Iterator[Record]:
         """Yield the decisions whose outcome is to come, in order; those asked before a time."""
-        return (Record.of(self, held) for held in self._ledger.pending(before))
+        for position, _ in self.belief().open.rows:
+            event = self._events.at(position)
+            if isinstance(event, Decided) and (before is None or event.time < before):
+                yield Record(self, position, event)
 
     def events(self, after: int = 0) -> Iterator[tuple[int, Event]]:
         """Yield all that happened after a position, each with its own."""
-        for chunk in self._ledger.read(after, self.position):
-            for entry in chunk:
-                yield entry.position, entry.event
+        for chunk in self._reader.read(after, self.position):
+            yield from chunk
 
     def belief(self, position: int | None = None) -> Known:
         """Return what was believed at a position, by default the last."""
@@ -246,52 +271,53 @@ class History:
         found = self._beliefs.get(upto)
         if found is not None:
             return found
-        base = self._ledger.base
-        start = max((at for at in self._beliefs if base <= at <= upto), default=None)
-        known = advanced(
-            self._ledger, None if start is None else self._beliefs[start], upto, self._given
-        )
+        if upto == self.position and self.ledger.seen.position == upto:
+            return self.ledger.seen
+        start = max((at for at in self._beliefs if at <= upto), default=None)
+        before = None if start is None else self._beliefs[start]
+        known = advanced(self._events, before, upto, self.ledger.given)
         self._beliefs[upto] = known
         while len(self._beliefs) > BELIEFS:
             self._beliefs.popitem(last=False)
         return known
 
+    def folded(self, start: Known | None, position: int) -> Known:
+        """Return what follows from the events up to a position, by no snapshot."""
+        return advanced(_Unaided(self._events), start, position, self.ledger.given)
+
+    def snapshots(self) -> list[tuple[int, Known | None]]:
+        """Return each snapshot in order, with its position; None is one that is damaged."""
+        return self._reader.snapshots(self.position, self.ledger.given)
+
     def arms(self) -> Catalogue:
         """Return all arms that were ever on offer."""
-        catalogue = self._ledger.catalogue()
-        assert catalogue is not None
+        return self._arms
+
+    @cached_property
+    def _arms(self) -> Catalogue:
+        catalogue = Catalogue(self.belief().subspace.ambient)
+        for event in self._reader.offered(0, self.position):
+            catalogue.extend(event.vectors, event.labels)
         return catalogue
 
     def strategies(self) -> list[LinearStrategy]:
         """Return all strategies that decided."""
-        return [strategy_of(*each, self._given) for each in self._counts[2]]
+        return [
+            strategy_of(event.strategy, event.label, self.ledger.given)
+            for event in self._reader.changes(self.position)
+            if isinstance(event, Opened | Changed) and event.label is not None
+        ]
 
     def decisions_before(self, position: int) -> int:
         """Return how many decisions had been made before an event."""
-        at, counts, _ = self._counts
-        return int(counts[np.searchsorted(at, position, side="right")])
+        return int(np.searchsorted(self._made, position))
 
     @cached_property
-    def _counts(
-        self,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[tuple[dict[str, Any] | None, str]]]:
-        """The positions of other events, the decisions before each, and strategies."""
-        at, counts = list[int](), list[int]()
-        strategies = list[tuple[dict[str, Any] | None, str]]()
-        base = self._ledger.base
-        now = first = self.belief(base).state.step - 1 if base else 0
-        for position, event in self.events(base):
-            if isinstance(event, Decided):
-                now += 1
-                continue
-            if isinstance(event, Opened | Changed) and event.label is not None:
-                strategies.append((event.strategy, event.label))
-            at.append(position)
-            counts.append(now)
-        return np.array(at, dtype=np.int64), np.array([first, *counts], dtype=np.int64), strategies
+    def _made(self) -> NDArray[np.int64]:
+        return np.array(self._reader.made(self.position), dtype=np.int64)
 
     def offer(self, decision: Decided) -> DecisionSet | None:
-        """Return all that was on offer to a call, None if it was not kept."""
+        """Return all that was on offer to a call, None if it could not be described."""
         rows = decision.rows
         if rows is None and decision.arms is None:
             return None
@@ -301,7 +327,7 @@ class History:
             self._offers.move_to_end(key)
             return found
         if rows is None:
-            text = self._ledger.described(str(key))
+            text = self._reader.described(str(key))
             found = None if text is None else set_of(text)
         else:
             catalogue = self.arms()
@@ -314,25 +340,44 @@ class History:
             self._size -= _numbers(self._offers.popitem(last=False)[1])
         return found
 
-    def mates(self, record: Record) -> list[Mate]:
-        """Return the decisions of its batch that a decision counted as open, in order."""
-        event, found = record.event, list[Mate]()
-        if not event.counted:
-            return found
-        first = event.draw - event.counted
-        for entries in self._ledger.read(event.known, record.position - 1):
-            for entry in entries:
-                other = entry.event
-                if isinstance(other, Decided) and other.session == event.session:
-                    assert entry.arm is not None
-                    if first <= other.draw < event.draw:
-                        found.append((entry.arm, other.label))
-        if len(found) != event.counted:
-            raise ValueError(
-                f"decision {event.id!r} cannot be made again: of {event.counted} decisions that it "
-                f"counted, {len(found)} are kept"
-            )
-        return found
+
+class _ReadAhead:
+    """Reads more events than were asked for: whoever goes through a ledger comes for them next."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._some: list[StoredEvent] = []
+
+    def read(self, after: int, upto: int) -> Iterator[list[StoredEvent]]:
+        """Yield the events after a position and up to another."""
+        while after < upto:
+            some = self._some
+            if not some or not some[0].position <= after + 1 <= some[-1].position:
+                last = max(upto, min(after + EVENTS_AT_ONCE, self._reader.head()[0]))
+                some = self._some = next(self._reader.read(after, last))
+            start = after + 1 - some[0].position
+            found = some[start : start + upto - after]
+            yield found
+            after = found[-1].position
+
+    def at(self, position: int) -> Event:
+        """Return the event at a position."""
+        return next(self.read(position - 1, position))[0].event
+
+    def snapshot(self, upto: int, given: Given) -> Known | None:
+        """Return the last snapshot at or before a position."""
+        return self._reader.snapshot(upto, given)
+
+
+class _Unaided:
+    """Reads events, and no snapshots."""
+
+    def __init__(self, events: Events) -> None:
+        self.read = events.read
+
+    def snapshot(self, upto: int, given: Given) -> Known | None:
+        """Return None."""
+        return None
 
 
 def _numbers(arms: DecisionSet) -> int:

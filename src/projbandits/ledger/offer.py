@@ -49,7 +49,7 @@ class Offer(FiniteArms):
         self.columns = columns
         self.labels = labels
         self._rows: dict[str, list[int]] = {}
-        self.numbers: Any = None  # how the ledger refers to them, once it has them
+        self.numbers: tuple[Any, Any] = None, None  # their rows in the ledger, and its numbering
 
     @property
     def vast(self) -> bool:

@@ -1,246 +1,291 @@
-"""Ledgers in SQLite and PostgreSQL: one file for a machine, one server for many."""
+"""Ledgers in one database: SQLite for one machine, PostgreSQL for many, or a temporary one."""
 
 from __future__ import annotations
 
-import math
+import os
 import sqlite3
 import time
 import weakref
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any
 
-import sqlalchemy as sa
-
 from projbandits.exceptions import ConflictError, UnknownDecisionError
-from projbandits.ledger import appending, columns, schema
-from projbandits.ledger.appending import Head, Preparation, Written
-from projbandits.ledger.batcher import Committer
-from projbandits.ledger.connecting import Database, damaged
-from projbandits.ledger.events import OUTCOMES, Decided, Described, Learnt, Opened
-from projbandits.ledger.reading import Reader
-from projbandits.ledger.snapshots import write_snapshot
-from projbandits.ledger.sql_ledger import SqlLedger, Work, decided, no_arms
+from projbandits.ledger import schema, snapshots, statements
+from projbandits.ledger.batcher import Batcher, Job
+from projbandits.ledger.database import Database, Row, damaged
+from projbandits.ledger.events import GENESIS, Opened, encode, kind_of, link
+from projbandits.ledger.fold import Known
+from projbandits.ledger.ledger import Decide, Ledger, Transaction
+from projbandits.strategies import LinearStrategy
 
-PAUSES = 10
-"""How often a transaction waits for more work while it keeps coming.
-
-The threads that bring it then run undisturbed, and share far fewer transactions.
-"""
+Work = tuple[Ledger, Decide[Any]]
+Result = tuple[Any, BaseException | None]
+"""An answer, or the error that its caller gets."""
 
 GLANCE = 0.3
 """For how many seconds a file is looked through when it is opened; a larger one in part."""
 
-_open: weakref.WeakValueDictionary[tuple[str, object], SqlStore] = weakref.WeakValueDictionary()
-"""The stores of this process: deciders on the same database share connections and flushes."""
+TEMPORARY = "decider"
+"""The name of the ledger in a temporary database, and in a saved one."""
+
+_open: weakref.WeakValueDictionary[tuple[str, object], Store] = weakref.WeakValueDictionary()
+"""The stores of this process: deciders on the same database share connections and transactions."""
 
 
-def open_store(url: str, make: bool = True) -> SqlStore:
+def open_store(url: str, make: bool = True) -> Store:
     """Return the store at a URL; all of this process on one database share it."""
-    made = SqlStore(url, make)
-    file = made.database.file() if made.database.sqlite else None
-    return _open.setdefault((url, file), made)
+    made = Store(url, make)
+    return _open.setdefault((url, made.database.file()), made)
 
 
-class SqlStore:
+class Store:
     """Ledgers in a database.
 
     Parameters
     ----------
-    url : str
-        As in `sqlite:///films.db` or `postgresql://user@host/name`.
+    url : str or None
+        As in `sqlite:///films.db` or `postgresql://user@host/name`; None is a temporary one.
     make : bool
         Whether to make the tables if there are none; otherwise that is an error.
 
     Examples
     --------
-    >>> import tempfile
-    >>> from projbandits.ledger.store import SqlStore
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = SqlStore(f"sqlite:///{folder}/films.db")
-    ...     print(store.names())
-    ...     store.close()
+    >>> from projbandits.ledger.store import Store
+    >>> Store(None).names()
     []
     """
 
-    def __init__(self, url: str, make: bool = True) -> None:
+    def __init__(self, url: str | None, make: bool = True) -> None:
+        self.url = url
         self.database = Database(url)
-        if not make and not schema.is_there(self.database):
-            raise UnknownDecisionError(
-                f"{self.database.shown} holds no deciders: see that this is the right place; "
-                "pb.Decider(..., store=..., name=...) makes one"
-            )
-        schema.prepare(self.database)
-        self._glance()
-        self._committer: Committer[Work, Any] = Committer(self._commit, PAUSES)
+        # Long readings do not keep those who write waiting.
+        self._readings = self.database if url is None else Database(url)
+        self.shown = self.database.shown
+        schema.prepare(self.database, make)
+        if url is not None:
+            self._glance()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._batcher: Batcher[Work] = Batcher(self._run)
+        self._pid = os.getpid()
         self.flushes = 0  # transactions of this process
+
+    def _here(self) -> None:
+        """Begin anew in a forked child."""
+        if self._pid != os.getpid():
+            self.database.here()
+            self._begin()
+
+    def read(self, text: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Return the rows of a statement that changes nothing."""
+        return self._readings.read(text, values)
 
     def names(self) -> list[str]:
         """Return the names of the ledgers, sorted."""
-        return self.database.insist(self._names)
+        return [name for (name,) in self.read(statements.NAMES)]
 
-    def _names(self) -> list[str]:
-        with self.database.reading() as connection:
-            return sorted(connection.execute(sa.select(schema.ledgers.c.name)).scalars())
-
-    def create(self, name: str, opened: Opened) -> SqlLedger:
+    def create(self, name: str, opened: Opened, given: Sequence[LinearStrategy] = ()) -> Ledger:
         """Make a new ledger; raise ConflictError if there is one of this name."""
-        with self.database.writing() as connection:
-            schema.lock(connection)
-            if self._number(connection, name) is not None:
-                raise ConflictError(
-                    f"{self.database.shown} has a ledger named {name!r} already: open it"
-                )
-            made = {"name": name, "last": 1, "digest": 0, "rows": 0}
-            connection.execute(schema.ledgers.insert().values(made))
-            number = int(self._number(connection, name) or 0)
-            row = columns.encode(opened, schema.place(number, 1))
-            digest = columns.sealed(row, 0)
-            appending.INSERT.run(connection, [row])
-            appending.move(connection, number, Head(1, digest, 0))
-        return self.open(name)
+        self._here()
+        database, body = self.database, encode(opened)
+        with database.transaction():
+            if not database.sqlite:
+                database.run(statements.ONE_AT_A_TIME)
+            if database.run(statements.NUMBER, (name,)):
+                raise ConflictError(f"{self.shown} has a ledger named {name!r} already: open it")
+            database.run(statements.NEW_LEDGER, (name,))
+            number = database.run(statements.NUMBER, (name,))[0][0]
+            row = number, 1, kind_of(opened), None, body, link(GENESIS, body)
+            database.run(statements.ADD, row)
+        return Ledger(self, number, name, given)
 
-    def open(self, name: str) -> SqlLedger:
-        """Return a ledger that is there; raise KeyError, with the names that are, if it is not."""
-        return self.database.insist(lambda: self._open(name))
+    def remove(self, name: str) -> None:
+        """Remove a ledger with all its events; one that is not there is no error."""
+        self._here()
+        with self.database.transaction():
+            for (number,) in self.database.run(statements.NUMBER, (name,)):
+                for statement in statements.REMOVE_LEDGER:
+                    self.database.change(statement, [(number,)])
 
-    def _open(self, name: str) -> SqlLedger:
-        with self.database.reading() as connection:
-            number = self._number(connection, name)
-            if number is not None:
-                reader = Reader(connection, number, no_arms, self.database.shown)
-                (first,) = reader.entries(1, 1)
-        if number is None:  # a second look within the first would keep a fork waiting
-            shown = self.database.shown
+    def open(self, name: str, given: Sequence[LinearStrategy] = ()) -> Ledger:
+        """Return a ledger that is there; raise an error, with the names that are, if it is not."""
+        self._here()
+        found = self.read(statements.NUMBER, (name,))
+        if not found:
             raise UnknownDecisionError(
-                f"name must be one of {self.names()} in {shown}, got {name!r}"
+                f"name must be one of {self.names()} in {self.shown}, got {name!r}"
             )
-        if not isinstance(first.event, Opened):
-            raise damaged(self.database.shown, f"ledger {name!r} does not begin with its opening")
-        d = len(first.event.subspace)
-        return SqlLedger(
-            self.database, self._committer.submit, self.close, name=name, number=number, d=d
-        )
+        return Ledger(self, found[0][0], name, given)
 
-    def record(self, works: Sequence[Work]) -> Sequence[Any]:
-        """Have the work of several callers done in one transaction; return outcomes and errors."""
-        return self._committer.submit_all(works)
+    def transact(self, ledger: Ledger, decide: Decide[Any]) -> Any:
+        """Return what `decide` returns once what it appended is durable."""
+        self._here()
+        self.database.check_free()
+        if not self.database.temporary:
+            return self._batcher.do((ledger, decide))
+        ((answer, error),) = self._results([(ledger, decide)])
+        if error is not None:
+            raise error
+        return answer
 
-    def problems(self, seconds: float = math.inf) -> list[str]:
+    def submit(self, ledger: Ledger, decide: Decide[Any]) -> Future[Any]:
+        """Return a future of what `decide` returns once what it appended is durable."""
+        self._here()
+        self.database.check_free()
+        if not self.database.temporary:
+            return self._batcher.submit((ledger, decide))
+        future = Future[Any]()
+        self._batcher.now([((ledger, decide), future)])
+        return future
+
+    def look(self, ledger: Ledger) -> Known:
+        """Return what is known of a ledger now."""
+        self._here()
+        database = self.database
+
+        def once() -> Known:
+            with database.exclusive():
+                tx = Transaction(ledger, database)
+                if not (ledger.sure and database.temporary):
+                    since = ledger.number, tx.position
+                    tx.caught_up(database.run(statements.FROM_POSITION, since))
+                known = tx.known
+                tx.done()
+                return known
+
+        return database.insist(once)
+
+    def _run(self, jobs: Sequence[Job[Work]]) -> None:
+        """Run what callers want in one transaction; if the connection is lost, once more."""
+        jobs = [job for job in jobs if job[1].set_running_or_notify_cancel()]
+        results = self._results([work for work, _ in jobs])
+        for (_, future), (answer, error) in zip(jobs, results, strict=True):
+            if error is None:
+                future.set_result(answer)
+            else:
+                future.set_exception(error)
+
+    def _results(self, works: Sequence[Work]) -> list[Result]:
+        self.flushes += 1
+        return self.database.insist(_Attempt(self.database, works).made)
+
+    def problems(self, seconds: float = 1e9) -> list[str]:
         """Return what the database itself finds wrong with its file; a server sees to that.
 
         Parameters
         ----------
         seconds : float
-            When to stop looking. A damaged index finds too little, which no checksum notices.
+            When to stop looking. A damaged index finds too little, which no hash notices.
         """
         if not self.database.sqlite:
             return []
         until = time.monotonic() + seconds
-        with self.database.reading() as connection:
-            driver: Any = connection.connection.dbapi_connection
-            driver.set_progress_handler(lambda: time.monotonic() > until, 10_000)
+        with self._readings.exclusive():
+            raw = self._readings.raw()
+            raw.set_progress_handler(lambda: time.monotonic() > until, 10_000)
             try:
-                said = connection.exec_driver_sql("PRAGMA integrity_check(10)").scalars().all()
-            except sa.exc.OperationalError as error:
-                if getattr(error.orig, "sqlite_errorcode", 0) != sqlite3.SQLITE_INTERRUPT:
+                said = [row[0] for row in raw.execute("PRAGMA integrity_check(10)").fetchall()]
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
                     raise
                 said = ["ok"]
             finally:
-                driver.set_progress_handler(None, 0)
-        return [] if said == ["ok"] else list(said)
+                raw.set_progress_handler(None, 0)
+        return [] if said == ["ok"] else said
 
     def _glance(self) -> None:
         said = self.problems(GLANCE)
         if said:
-            raise damaged(self.database.shown, said[0])
+            raise damaged(self.shown, said[0])
 
     def close(self) -> None:
-        """Finish what was begun, and close all connections; another call opens new ones."""
-        self._committer.close()
-        self.database.close()
-
-    @staticmethod
-    def _number(connection: sa.Connection, name: str) -> int | None:
-        chosen = sa.select(schema.ledgers.c.number).where(schema.ledgers.c.name == name)
-        return connection.execute(chosen).scalar()
-
-    def _commit(self, works: Sequence[Work]) -> list[Any]:
-        """Commit in one transaction; if the connection is lost, find out whether it was."""
-        going = decided(works)
-        outcomes: dict[int, list[int | Exception]] = {}
-        if going:
-            before: dict[int, Written] = {}
-            packed = columns.offers_packed(event for work in going for event in work.events)
-            done = self.database.insist(lambda: self._try(going, packed, before))
-            self.flushes += 1
-            for work in going:
-                number = work.ledger.number
-                if number not in outcomes:
-                    work.ledger.added(done[number])
-                    outcomes[number] = done[number].outcomes[::-1]
-        return [work.failed or _answered(work, outcomes) for work in works]
-
-    def _try(
-        self, works: Sequence[Work], packed: dict[int, bytes], before: dict[int, Written]
-    ) -> dict[int, Written]:
-        """Run the transaction; `before` is what the last attempt wrote, and gets what this does."""
-        # Of several openings of one ledger the first, the one that `_commit` tells of it.
-        ledgers = {work.ledger.number: work.ledger for work in reversed(works)}
-        with self.database.appending() as connection:
-            turns = [_Turn(connection, ledgers[n], works) for n in sorted(ledgers)]
-            heads = {turn.number: turn.head() for turn in turns}
-            if any(appending.is_there(connection, n, before[n]) for n in before):
-                return before
-            written = {turn.number: turn.prepared(heads[turn.number], packed) for turn in turns}
-            before.clear()
-            before.update(written)
-            for number in heads:
-                appending.write(connection, number, written[number])
-        return written
+        """Finish what was begun, and close the connections; another call opens new ones."""
+        self._here()
+        self._batcher.close()
+        if not self.database.temporary:
+            self.database.close()
+            self._readings.close()
 
 
-class _Turn:
-    """What a transaction does in one ledger, which nobody else changes meanwhile."""
+class _Attempt:
+    """One transaction for several callers, which is tried again if the connection is lost."""
 
-    def __init__(self, connection: sa.Connection, ledger: SqlLedger, works: Sequence[Work]) -> None:
-        self.number, self._ledger = ledger.number, ledger
-        self._works = [work for work in works if work.ledger.number == ledger.number]
-        ids, self._keys = set[str](), set[str]()
-        for work in self._works:
-            for event in work.events:
-                if isinstance(event, OUTCOMES) or (isinstance(event, Decided) and not work.fresh):
-                    ids.add(event.id)
-                elif isinstance(event, Learnt | Described):
-                    self._keys.add(event.key)
-        self._sure, self._decided = ledger.kept(ids)
-        self._ids = ids
-        self._reader = ledger.reader(connection)
-        unsure = [*self._sure.values(), *self._decided]
-        self._locked = appending.Locked(self._reader, ledger.shared, unsure)
+    def __init__(self, database: Database, works: Sequence[Work]) -> None:
+        self._database, self._works = database, works
+        self._ledgers = sorted({ledger for ledger, _ in works}, key=lambda each: each.number)
+        self._heads: list[tuple[int, int, bytes]] = []
+        self._results: list[Result] = []
 
-    def head(self) -> Head:
-        """Return where the ledger stands."""
-        return self._locked.head()
+    def made(self) -> list[Result]:
+        """Return the answer, or the error, of each caller."""
+        try:
+            with self._database.exclusive():
+                return self._made()
+        except BaseException:
+            for ledger in self._ledgers:
+                ledger.forget()
+            raise
 
-    def prepared(self, head: Head, packed: dict[int, bytes]) -> Written:
-        """Return what is to be written."""
-        ledger, reader = self._ledger, self._reader
-        ledger.shared = head != ledger.left
-        if ledger.shared:
-            held = self._locked.became(head)
-        else:
-            held = self._sure | (reader.became(self._decided) if self._decided else {})
-        unknown = self._ids - held.keys()
-        if unknown:
-            held |= reader.held(unknown)
-        for work in self._works:
-            if work.snapshot is not None:
-                write_snapshot(reader.connection, self.number, work.snapshot)
-        preparation = Preparation(reader, head, held, self._keys, packed)
-        return preparation.written([work.events for work in self._works])
+    def _made(self) -> list[Result]:
+        database, questions = self._database, list[tuple[str, tuple[Any, ...]]]()
+        # Nobody else adds to a temporary database.
+        unsure = [each for each in self._ledgers if not (database.temporary and each.sure)]
+        for ledger in unsure:
+            if not database.sqlite:
+                questions.append((statements.LOCK, (ledger.number,)))
+            since = ledger.number, ledger.place.position
+            questions.append((statements.FROM_POSITION, since))
+        answers = database.begun(questions)
+        if not database.sqlite:
+            answers = answers[1::2]
+        if self._heads and all(
+            database.run(statements.HASH, (number, position)) == [(digest,)]
+            for number, position, digest in self._heads
+        ):
+            return self._results  # it was committed before the connection was lost
+        txs = {ledger.number: Transaction(ledger, database) for ledger in self._ledgers}
+        for ledger, rows in zip(unsure, answers, strict=True):
+            txs[ledger.number].caught_up(rows)
+        self._results = [
+            self._outcome(txs[ledger.number], decide) for ledger, decide in self._works
+        ]
+        self._heads = [(n, tx.position, tx.hash) for n, tx in txs.items() if tx.added]
+        rows, kept = list[Row](), list[Transaction]()
+        for tx in txs.values():
+            more, body = tx.finished()
+            rows += more
+            if body is not None:
+                _keep(database, tx, body)
+                kept.append(tx)
+            tx.ledger.sure = False
+        database.committed(rows)
+        for tx in txs.values():
+            tx.done()
+        for tx in kept:
+            tx.ledger.kept_at = tx.position
+        return self._results
+
+    def _outcome(self, tx: Transaction, decide: Decide[Any]) -> Result:
+        mark = tx.mark()
+        try:
+            return decide(tx), None
+        except BaseException as error:
+            known = self._database.translated(error)
+            if known is not None:
+                raise known from error  # of the database: for all
+            if len(self._works) == 1 and not isinstance(error, Exception):
+                raise  # an interrupt may come anywhere
+            tx.back(mark)
+            return None, error
 
 
-def _answered(work: Work, outcomes: dict[int, list[int | Exception]]) -> Any:
-    """Return what a caller gets: the next outcome of its ledger, or what was decided."""
-    outcome = outcomes[work.ledger.number].pop()
-    return outcome if isinstance(outcome, Exception) or work.answer is None else work.answer
+def _keep(database: Database, tx: Transaction, body: bytes) -> None:
+    """Keep a snapshot of what a transaction knows, and drop older ones."""
+    number, position = tx.ledger.number, tx.position
+    there = [at for (at,) in database.run(statements.SNAPSHOTS, (number,))]
+    for dropped in snapshots.too_many([position, *there]):
+        database.change(statements.DROP_SNAPSHOT, [(number, dropped)])
+    if position not in there:
+        database.change(statements.KEEP, [(number, position, body, snapshots.seal(tx.hash, body))])

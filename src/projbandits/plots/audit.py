@@ -34,7 +34,7 @@ def audit(found: Audit) -> Figure:
     >>> import numpy as np, projbandits as pb
     >>> from projbandits import plots
     >>> U = pb.Subspace.coordinates(keep=[0], d=2)
-    >>> decider = pb.Decider(subspace=U, seed=0, log=True)
+    >>> decider = pb.Decider(subspace=U, seed=0)
     >>> decider.tell(decider.ask(np.eye(2)).id, 1.0)
     >>> len(plots.audit(decider.audit()).axes)
     5

@@ -10,16 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from anyio import CapacityLimiter, to_thread
 
-from projbandits.ledger.protocol import Behind, Exists
 from projbandits.service.errors import EXPECTED_ERRORS, refused
 from projbandits.service.handlers import Answer, Begun, Call
-
-if TYPE_CHECKING:
-    from projbandits.ledger.store import SqlStore
 
 Begin = Callable[[Call], Begun | None]
 Outcome = Answer | BaseException | None
@@ -38,16 +34,9 @@ class Waiting(NamedTuple):
 
 
 class Batcher:
-    """Has the requests that wait worked on together, while the next ones gather.
+    """Has the requests that wait worked on together, while the next ones gather."""
 
-    Parameters
-    ----------
-    store : SqlStore
-        Where all of them are recorded.
-    """
-
-    def __init__(self, store: SqlStore) -> None:
-        self._store = store
+    def __init__(self) -> None:
         self._waiting = deque[Waiting]()
         self._limiter = CapacityLimiter(1)
         self._task: asyncio.Task[None] | None = None
@@ -81,15 +70,7 @@ class Batcher:
                 begun.append(waiting.begin(waiting.call))
             except BaseException as error:  # it is for its own caller alone
                 begun.append(error)
-        works = [each.work for each in begun if isinstance(each, Begun)]
-        recorded: Sequence[Any] = ()
-        try:
-            if works:
-                recorded = self._store.record(works)
-        except BaseException as error:
-            recorded = [error] * len(works)
-        left = iter(recorded)
-        return [_outcome(each, next(left) if isinstance(each, Begun) else each) for each in begun]
+        return [_outcome(each) for each in begun]
 
 
 def _settle(batch: Sequence[Waiting], outcomes: Sequence[Outcome]) -> None:
@@ -103,14 +84,12 @@ def _settle(batch: Sequence[Waiting], outcomes: Sequence[Outcome]) -> None:
             waiting.answer.set_result(outcome)
 
 
-def _outcome(begun: Begun | BaseException | None, recorded: Any) -> Outcome:
-    if isinstance(begun, Begun) and not isinstance(recorded, BaseException):
+def _outcome(begun: Begun | BaseException | None) -> Outcome:
+    if not isinstance(begun, Begun):
+        found: Outcome = begun
+    else:
         try:
-            return begun.answer(recorded)
+            return begun.answer(begun.work.result())
         except BaseException as error:
-            return error
-    if recorded is None or isinstance(recorded, Behind | Exists):
-        return None
-    if isinstance(recorded, EXPECTED_ERRORS):
-        return refused(recorded) or recorded
-    return recorded  # type: ignore[no-any-return]
+            found = error
+    return (refused(found) or found) if isinstance(found, EXPECTED_ERRORS) else found

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from projbandits._validation import check_distinct_labels, short
-from projbandits.deciding import Decider, Decision, reports
+from projbandits.deciding import Decider, Decision
 from projbandits.exceptions import UnknownDecisionError
 from projbandits.service import item_files as items
 from projbandits.service import parquet, replies
@@ -156,13 +156,8 @@ def begin_ask(call: Call) -> Begun | None:
         return None
     with _called_items():
         arms, more = _asked(call, sent)
-        ready = decider._begun(arms, count=None if sent.count == 1 else sent.count, **more)
-    if ready is None:
-        return None
-    return Begun(
-        decider._ledger.work(decide=decider._together, request=ready),  # type: ignore[attr-defined]
-        lambda made: _decided(call, sent, decider._done(ready, made)),
-    )
+        work = decider.submit_ask(arms, count=None if sent.count == 1 else sent.count, **more)
+    return Begun(work, lambda made: _decided(call, sent, made if sent.count > 1 else [made]))
 
 
 @contextmanager
@@ -276,10 +271,7 @@ def begin_tell(call: Call) -> Begun | None:
     if decider is None:
         return None
     pairs = _outcomes(call)
-    told = [reports.told(*pair) for pair in pairs]
-    decider._compare(told)
-    work = decider._ledger.work(told)  # type: ignore[attr-defined]
-    return Begun(work, lambda _: _told(call, pairs))
+    return Begun(decider.submit_tell(pairs), lambda _: _told(call, pairs))
 
 
 def _outcomes(call: Call) -> list[tuple[str, Any]]:
@@ -330,12 +322,13 @@ def withdraw(call: Call) -> Answer:
 def one_decision(call: Call) -> Answer:
     """Return a decision, what became of it, and why it was made."""
     id, decider = call.path["id"], call.decider
-    held = decider._ledger.held(id)
-    if held is None:
+    try:
+        record = decider.history().find(id)
+    except UnknownDecisionError as error:
         raise UnknownDecisionError(
             f"id {short(id)} is unknown: no decision of {call.name!r} has it"
-        )
-    return Answer(replies.account(held, decider.explain(id)))
+        ) from error
+    return Answer(replies.account(record, decider.explain(id)))
 
 
 def audit(call: Call) -> Answer:

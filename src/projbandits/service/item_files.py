@@ -8,8 +8,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from projbandits._validation import check_distinct_labels, short
-from projbandits.deciding.footer import declared
 from projbandits.service.errors import Refused
+from projbandits.service.footer import declared
 from projbandits.tables import read_csv
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from projbandits.deciding import Decider
 from projbandits.ledger.events import Amended, Decided, Event, Told, Withdrawn
 from projbandits.ledger.labels import read_label
-from projbandits.ledger.protocol import EXPIRED, Ledger
+from projbandits.ledger.outcomes import EXPIRED
 
 BINS = 60
 """Into how many spans of time what happened is cut, at most twice as many."""
@@ -57,11 +58,11 @@ class Overview:
 
     Parameters
     ----------
-    ledger : Ledger
+    decider : Decider
         Whose.
     """
 
-    ledger: Ledger
+    decider: Decider
     position: int = 0
     decisions: int = 0
     outcomes: int = 0
@@ -81,12 +82,11 @@ class Overview:
         """Take in what is new, and tell whether there was anything."""
         with self._lock:
             before = self.position
-            for chunk in self.ledger.read(self.position):
-                for entry in chunk:
-                    self._take(entry.event)
-                    if isinstance(entry.event, Decided):
-                        self.positions.append(entry.position)
-                    self.position = entry.position
+            for position, event in self.decider.history().events(self.position):
+                self._take(event)
+                if isinstance(event, Decided):
+                    self.positions.append(position)
+                self.position = position
             return self.position > before
 
     def gauges(self) -> dict[str, float]:

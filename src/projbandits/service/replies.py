@@ -9,7 +9,7 @@ import numpy as np
 
 from projbandits.deciding import Decider, Decision
 from projbandits.deciding.explain import Explanation
-from projbandits.ledger.protocol import Held
+from projbandits.ledger.history import Record
 from projbandits.subspace import feature_names
 
 Z = 1.959963984540054
@@ -56,9 +56,9 @@ def decision(made: Decision) -> dict[str, Any]:
     }
 
 
-def account(held: Held, explanation: Explanation) -> dict[str, Any]:
+def account(held: Record, explanation: Explanation) -> dict[str, Any]:
     """Return a decision with what became of it, and why it was made."""
-    made = Decision.of(held)
+    made = held.decision
     table = explanation.table
     first = np.arange(len(table)) < MOST_ARMS
     shown = table[first | table["chosen"].to_numpy(dtype=bool)]
@@ -67,10 +67,10 @@ def account(held: Held, explanation: Explanation) -> dict[str, Any]:
         "meta": made.meta,
         "context": made.context,
         "arm": plain(made.arm),
-        "outcome": held.outcome,
-        "told": held.time,
-        "withdrawn": held.why if held.outcome is None else None,
-        "assumed": held.why if held.outcome is not None else None,
+        "outcome": _number(held.outcome),
+        "told": _number(held.told_at),
+        "withdrawn": None if held.told else held.why,
+        "assumed": held.why if held.told else None,
         "explanation": {
             "reason": explanation.reason,
             "arms": [

@@ -77,7 +77,7 @@ class Server:
         self.metrics = Metrics()
         self._usual, self._heavy = CapacityLimiter(THREADS), CapacityLimiter(HEAVY_THREADS)
         self.views, self._door = CapacityLimiter(VIEWS), CapacityLimiter(1)
-        self._batcher = Batcher(hub.store)
+        self._batcher = Batcher()
         self._running: set[asyncio.Task[Any]] = set()
         self._overviews: dict[str, Overview] = {}
         self._in_flight: Counter[str] = Counter()
@@ -252,7 +252,7 @@ class Server:
         """Return the numbers of a decider, up to date."""
         found = self._overviews.get(name)
         if found is None:
-            found = self._overviews.setdefault(name, Overview(self.hub.decider(name)._ledger))
+            found = self._overviews.setdefault(name, Overview(self.hub.decider(name)))
         found.update()
         return found
 

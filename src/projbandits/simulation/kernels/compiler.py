@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from numba import carray, njit, types  # type: ignore[attr-defined]
+from numba.core.errors import NumbaError
 from numba.extending import intrinsic, overload, register_jitable
 
 from projbandits._files import write_whole
@@ -62,7 +63,10 @@ def remove_other_code(folder: str) -> None:
 
 
 def call(kernel: Any, *arguments: Any) -> None:
-    """Call a kernel; where the disk fails it, the kernel is compiled without the disk."""
+    """Call a kernel; where the disk fails it, the kernel is compiled without the disk.
+
+    An error in the kernel's own code is raised as it is.
+    """
     if getattr(kernel, "signatures", True):
         kernel(*arguments)
         return
@@ -73,15 +77,17 @@ def call(kernel: Any, *arguments: Any) -> None:
             _waiting.pop()()
     try:
         kernel(*arguments)
+    except NumbaError:  # it cannot be compiled
+        raise
     except Exception as error:
         if folder is None or (kernel.signatures and not isinstance(error, OSError)):
             raise
-        _warn(f"a compiled kernel cannot be kept or read ({error})")
         _remove(folder, files)
         try:
             kernel(*arguments)  # what was damaged is gone, or it is compiled and was not kept
         except OSError:
             uncached(kernel.py_func)(*arguments)
+        _warn(f"a compiled kernel cannot be kept or read ({error})")
 
 
 @contextmanager
@@ -116,7 +122,7 @@ def lent(value: Any) -> Any:
 
 
 @overload(lent, jit_options=_INLINED)
-def _lent(value: Any) -> Any:
+def _lent(value):  # numba compares annotations, too
     kind: Any = value
     if isinstance(value, types.Array):
         return lambda value: carray(_pointer(value.ctypes.data), value.shape, value.dtype)

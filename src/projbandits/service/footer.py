@@ -22,7 +22,7 @@ def declared(file: BinaryIO) -> tuple[int, int, int]:
     Examples
     --------
     >>> import io, pandas as pd
-    >>> from projbandits.deciding.footer import declared
+    >>> from projbandits.service.footer import declared
     >>> sink = io.BytesIO()
     >>> pd.DataFrame({"x": [[0.0] * 1000, [1.0]]}).to_parquet(sink)
     >>> declared(sink)[:2]
