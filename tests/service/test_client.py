@@ -190,7 +190,7 @@ def test_what_was_not_answered_is_sent_again_with_the_same_id(
     flaky.statuses = [None, 503, None, 200]
     url = f"http://127.0.0.1:{flaky.server_port}"
     decider = remote(fresh, "pb_x", url, patience=10)
-    with pytest.raises(TypeError):  # what comes back is no decision
+    with pytest.raises(RuntimeError, match="see that it is a projbandits service"):
         decider.ask(["a"])
     assert len(flaky.bodies) == 4
     assert len(set(flaky.bodies)) == 1

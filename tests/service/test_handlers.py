@@ -258,8 +258,11 @@ def test_an_outcome_that_is_none_says_which(films: Service, body: Any, said: str
     assert said in films.problem(422, "POST", "/tell", json=body)
 
 
+HALF = b'{"id": "\\ud800", "outcome": 1}'
+
+
 def test_bodies_that_are_no_json_are_named_as_such(films: Service) -> None:
-    for content in (b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"id": "q", "outcome": }'):
+    for content in (b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"id": "q", "outcome": }', HALF):
         for path in ("ask", "tell"):
             assert "JSON" in films.problem(400, "POST", f"/{path}", content=content)
     for text in ("NaN", "Infinity", "1e999"):
@@ -357,7 +360,6 @@ def nested() -> bytes:
         ("application/vnd.apache.parquet", b"PAR1", "items cannot be read as parquet: it is no"),
         ("application/vnd.apache.parquet", nested(), "not column 'drama'"),
         ("application/vnd.apache.arrow.stream", b"x", "items cannot be read as arrow"),
-        ("application/json", b'[{"label": "a", "genre": "\\ud800"}]', "whole characters, got"),
     ],
 )
 def test_a_file_that_is_no_catalogue_is_refused_by_what_is_wrong_with_it(

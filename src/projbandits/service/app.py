@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -17,11 +16,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
+from projbandits._format import render
 from projbandits.service.dashboard import PAGE, add_dashboard
-from projbandits.service.description import description, docs_page
+from projbandits.service.description import description
 from projbandits.service.errors import Refused
 from projbandits.service.handlers import ROUTES, Limits, Route
 from projbandits.service.registry import Hub
+from projbandits.service.replies import written
 from projbandits.service.server import HEADERS, Server, problem, repeat
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -96,7 +97,7 @@ def _own_routes(app: Starlette, server: Server) -> None:
 
     async def docs(request: Request) -> Response:
         await server.allowed(request, "observe", None)
-        return Response(docs_page(description()), 200, PAGE, "text/html")
+        return Response(render("requests.html", said=description()), 200, PAGE, "text/html")
 
     for path, endpoint in {
         "/healthz": healthz,
@@ -121,7 +122,7 @@ def caught(endpoint: Endpoint) -> Endpoint:
 
 
 def _json(value: Any) -> Response:
-    return Response(json.dumps(value), 200, HEADERS, "application/json")
+    return Response(written(value), 200, HEADERS, "application/json")
 
 
 async def _elsewhere(request: Request, error: Exception) -> Response:

@@ -11,11 +11,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
+from msgspec import ValidationError
+
 from projbandits._validation import positive
 from projbandits.deciding import reports
 from projbandits.exceptions import UnavailableError
 from projbandits.service import messages
-from projbandits.service.messages import Message, Named, RemoteAudit, RemoteDecision
+from projbandits.service.messages import Message, Named, RemoteAudit
+from projbandits.service.schemas import RemoteDecision
 
 if TYPE_CHECKING:
     from typing import Self
@@ -100,7 +103,10 @@ class _Base:
             raise messages.raised(response.status_code, response.json() if problem else None)
         kind = response.headers.get("content-type", "")
         if kind.startswith("application/json"):
-            return message.read(response.json())
+            try:
+                return message.read(response.json())
+            except ValidationError as error:
+                kind = f"another reply: {error}"
         if kind.startswith("application/vnd.apache.parquet"):
             return message.read(response.content)
         raise RuntimeError(

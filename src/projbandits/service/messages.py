@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import quote
 
 import numpy as np
+from msgspec import convert
 
 from projbandits._validation import is_table, short
 from projbandits.deciding import Decision, reports
@@ -17,6 +19,7 @@ from projbandits.deciding.explain import Explanation
 from projbandits.deciding.labels import read_labels
 from projbandits.exceptions import ConflictError, UnavailableError, UnknownDecisionError
 from projbandits.ledger.streams import new_id
+from projbandits.service.schemas import RemoteDecision
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,40 +28,6 @@ Value = TypeVar("Value")
 
 LABEL = "label"
 """Under which name a row says what it is called."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RemoteDecision:
-    """What a decider behind a service decided; the fields are those of `Decision`.
-
-    Parameters
-    ----------
-    id : str
-        What to name to `tell`.
-    label : str, int or None
-        What the chosen item is called.
-    index : int or None
-        Its row among those offered.
-    propensity : float
-        The probability with which it was chosen; nan if it is unknown.
-    estimate : float
-        Its projection reward by the estimate.
-    standard_error : float
-        That estimate's standard error; nan before any outcome is known.
-    step : int
-        t, the number of this decision, counted from 1.
-    asked : float
-        When, in seconds since 1970.
-    """
-
-    id: str
-    label: str | int | None
-    index: int | None
-    propensity: float
-    estimate: float
-    standard_error: float
-    step: int
-    asked: float
 
 
 Named = str | Decision | RemoteDecision
@@ -262,11 +231,11 @@ def _id(id: Any) -> Any:
 
 
 def _decision(said: Any) -> RemoteDecision:
-    unknown = {name: float("nan") for name, value in said.items() if value is None}
-    numbers = {"propensity", "estimate", "standard_error"}
-    known = {each.name for each in fields(RemoteDecision)}
-    values = {name: unknown.get(name, v) if name in numbers else v for name, v in said.items()}
-    return RemoteDecision(**{name: value for name, value in values.items() if name in known})
+    unknown = ("propensity", "estimate", "standard_error")
+    values = {name: said.get(name) for name in RemoteDecision.__struct_fields__}
+    return convert(
+        {**values, **{n: math.nan for n in unknown if values[n] is None}}, RemoteDecision
+    )
 
 
 def _decisions(said: Any) -> list[RemoteDecision]:

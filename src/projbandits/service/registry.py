@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from msgspec import structs, to_builtins
 
 from projbandits import specs
 from projbandits._validation import real, short
@@ -27,8 +27,8 @@ from projbandits.exceptions import ConflictError, UnknownDecisionError
 from projbandits.ledger.documents import Documents
 from projbandits.service import item_files, raw, tokens
 from projbandits.service.catalogues import Items
-from projbandits.service.errors import refused
-from projbandits.service.schemas import Make
+from projbandits.service.errors import Refused
+from projbandits.service.schemas import Make, read
 from projbandits.service.tokens import Token
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
@@ -139,15 +139,11 @@ class Hub:
                     self._deciders[name] = found
         return found
 
-    def at_hand(self, name: str) -> Decider | None:
-        """Return a decider that need not be opened first."""
-        return self._deciders.get(name)
-
-    def has_items(self, name: str) -> bool:
-        """Tell whether a catalogue is at hand, and small enough to be gone through at once."""
-        self.look()
-        found = self._items.get(name)
-        return found is not None and len(found) <= FEW_ITEMS
+    def at_hand(self, name: str) -> bool:
+        """Tell whether nothing of a decider must be read first, nor a large catalogue searched."""
+        items = self._items.get(name)
+        read = len(items) <= FEW_ITEMS if items else (ITEMS, name) not in self._revisions
+        return read and name in self._deciders
 
     def width(self, name: str) -> int:
         """Return how many features an arm has, which never changes."""
@@ -162,7 +158,7 @@ class Hub:
             found = self.documents.read(DECIDER, name)
             if found is None:
                 return None
-            made = Make.model_validate_json(found.body)
+            made = read(Make, found.body)
             with self._lock:
                 if self._revisions.get((DECIDER, name)) == found.revision:
                     self._declared[name] = made
@@ -199,14 +195,14 @@ class Hub:
                 # Until a catalogue comes nothing is learnt, and raw columns may be declared anew.
                 _check_same(name, before, wanted, but="features" if new else None)
             _check_seed(name, before, wanted)
-            wanted = wanted.model_copy(update={"seed": before.seed})
+            wanted = structs.replace(wanted, seed=before.seed)
         if features is not None or subspace is not None:
             self._made(name, wanted, strategy, features, subspace)
         elif before is not None:
             new = False
         elif not new:
             raise ConflictError(f"name must be that of a new decider, {name!r} was made otherwise")
-        self.documents.write(DECIDER, name, wanted.model_dump_json().encode())
+        self.documents.write(DECIDER, name, json.dumps(to_builtins(wanted)).encode())
         self.look(0.0)
         return new
 
@@ -321,9 +317,9 @@ class Hub:
 def declaration(said: Mapping[str, Any]) -> Make:
     """Return the declaration of a decider in a file."""
     try:
-        return Make.model_validate_json(json.dumps(said, default=str))  # TOML has dates
-    except ValidationError as error:
-        raise ValueError(str(refused(error))) from error
+        return read(Make, json.dumps(said, default=str).encode())  # TOML has dates
+    except Refused as error:
+        raise ValueError(error.detail) from error
 
 
 def _check_same(name: str, before: Make, wanted: Make, but: str | None = None) -> None:
