@@ -27,6 +27,11 @@ def description() -> dict[str, Any]:
     sent = [kind for route in ROUTES for kind in (route.body, route.query) if kind]
     replied = [kind for route in ROUTES if route.media == JSON for kind in route.replies]
     _, bodies = schemas(sent)
+    for kind in (schema for schema in sent if schema.one_of):
+        bodies[kind.__name__]["oneOf"] = [
+            {"required": [field], "properties": {field: {"not": {"type": "null"}}}}
+            for field in kind.one_of
+        ]
     _, replies = schemas([*replied, Problem])
     paths = dict[str, dict[str, Any]]()
     for route in ROUTES:

@@ -7,17 +7,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    NamedTuple,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from msgspec import UNSET
 
 from projbandits._validation import check_distinct_labels, short
 from projbandits.deciding import Decider
 from projbandits.exceptions import UnknownDecisionError
 from projbandits.service import item_files, parquet, replies, schemas
-from projbandits.service.errors import Refused
+from projbandits.service.errors import EXPECTED_ERRORS, Problem, Refused, refused
 from projbandits.service.item_files import FORMATS
 from projbandits.service.registry import Hub
 from projbandits.service.schemas import (
     Account,
+    Answers,
     Ask,
     Belief,
     By,
@@ -25,13 +36,25 @@ from projbandits.service.schemas import (
     Deciders,
     Decisions,
     Described,
+    Expired,
+    Expiry,
     Fields,
+    Items,
     Labels,
+    Learn,
     Make,
+    Page,
+    Patch,
+    Purge,
+    Question,
     RemoteDecision,
     Tell,
     Withdraw,
+    check_one,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Value = TypeVar("Value")
 Later = Callable[[], Value]
@@ -199,6 +222,13 @@ def make(call: Call, body: Make) -> Described:
     return _described(call.hub, call.name)
 
 
+@route("DELETE", ONE, "administer")
+def delete(call: Call, query: Purge) -> dict[str, int]:
+    """Withdraw a decider: it is kept for audits and its name is taken, unless `purge`."""
+    call.hub.delete(call.name, query.purge)
+    return {"deleted": 1}
+
+
 @route("GET", ONE, "observe")
 def one_decider(call: Call) -> Described:
     """Return one decider."""
@@ -206,11 +236,12 @@ def one_decider(call: Call) -> Described:
 
 
 def _described(hub: Hub, name: str) -> Described:
-    declared = hub.declared(name)
+    declared, withdrawn = hub.declared(name), hub.withdrawn(name)
     fields = ("columns", "protected", "strategy", "features", "half_life", "intercept", "expire")
     said = {} if declared is None else {field: getattr(declared, field) for field in fields}
     if declared is not None and name not in hub.names():
-        return Described(name=name, waiting="for its catalogue", **said)
+        waiting = "for its catalogue"
+        return Described(name=name, waiting=waiting, withdrawn=withdrawn or UNSET, **said)
     decider = hub.decider(name)
     try:
         catalogue = len(hub.items(name))
@@ -224,6 +255,7 @@ def _described(hub: Hub, name: str) -> Described:
         decisions=decider.steps,
         observations=decider.ridge.n,
         items=catalogue,
+        withdrawn=withdrawn or UNSET,
         **said,
     )
 
@@ -237,13 +269,57 @@ def put_items(call: Call, query: Labels) -> Catalogue:
             415, f"the content type must be one of {', '.join(FORMATS)}, got {short(call.kind)}"
         )
     table = item_files.read(kind, call.content, query.label, call.limits.items)
-    made = call.hub.put_items(call.name, table)
-    return Catalogue(len(made), [str(column) for column in table.columns])
+    call.hub.put_items(call.name, table)
+    return _catalogue(table)
+
+
+@route("PATCH", f"{ONE}/items", "administer", heavy=True)
+def patch_items(call: Call, body: Patch) -> Catalogue:
+    """Change, add and remove items of the catalogue, all or none."""
+    removed = [*map(str, body.remove)]
+    return _catalogue(call.hub.patch_items(call.name, body.items, removed, call.limits.items).table)
+
+
+@route("GET", f"{ONE}/items", "observe", heavy=True)
+def get_items(call: Call, query: Page) -> Items:
+    """Return items of the catalogue, in its order."""
+    table = call.hub.items(call.name).table
+    part = table.iloc[query.offset : query.offset + query.limit].reset_index()
+    rows: Any = part.astype(object).where(part.notna(), None).to_dict("records")
+    return Items(rows, len(table))
+
+
+def _catalogue(table: pd.DataFrame) -> Catalogue:
+    return Catalogue(len(table), [str(column) for column in table.columns])
 
 
 @route("POST", f"{ONE}/ask", "decide", batched=True)
-def ask(call: Call, body: Ask) -> Later[RemoteDecision | Decisions]:
-    """Decide."""
+def ask(call: Call, body: Ask) -> Later[RemoteDecision | Decisions | Answers]:
+    """Decide, once or for each of many `asks`."""
+    if body.asks is None:
+        return _asked(call, body)
+    if body != Ask(asks=body.asks):
+        raise ValueError("asks must come alone: each of them has the other fields")
+    _check_size(call, len(body.asks), "asks")
+    begun = [_or_problem(partial(_asked, call, each)) for each in body.asks]
+    return lambda: Answers(
+        [each if isinstance(each, Problem) else _or_problem(each) for each in begun]
+    )
+
+
+def _or_problem(work: Callable[[], Value]) -> Value | Problem:
+    """Return the result of work, or what is wrong with it."""
+    try:
+        return work()
+    except (Refused, *EXPECTED_ERRORS) as error:
+        known = refused(error)
+        if known is None:
+            raise
+        return known.problem()
+
+
+def _asked(call: Call, body: Question) -> Later[RemoteDecision | Decisions]:
+    check_one(body, "an ask")
     for name, value, most in (
         ("meta", body.meta, call.limits.meta),
         ("context", body.context, call.limits.context),
@@ -265,7 +341,7 @@ def ask(call: Call, body: Ask) -> Later[RemoteDecision | Decisions]:
     def decided() -> RemoteDecision | Decisions:
         with _called_items():
             made: Any = future.result()
-        call.counted["decisions"] = body.count
+        call.counted["decisions"] = call.counted.get("decisions", 0) + body.count
         return Decisions([*map(replies.decision, made)]) if several else replies.decision(made)
 
     return decided
@@ -293,21 +369,24 @@ def _called_items() -> Iterator[None]:
         raise
 
 
-def _offered(call: Call, sent: Ask) -> tuple[Any, Sequence[str | int] | None]:
+def _offered(call: Call, sent: Question) -> tuple[Any, Sequence[str | int] | None]:
     """Return what is on offer, and what it is called."""
-    if (sent.items is None) == (sent.filter is None):
-        given = "neither" if sent.items is None else "both"
-        raise ValueError(f"items or filter must say what is on offer, got {given}")
     if sent.filter is not None:
         chosen = call.hub.items(call.name).where(sent.filter, partial(_check_size, call))
         return chosen.arms, chosen.labels
-    listed = sent.items or []
+    return _listed(call, sent.items or [])
+
+
+def _listed(
+    call: Call, listed: list[Any], *, distinct: bool = True
+) -> tuple[Any, Sequence[str | int] | None]:
+    """Return rows, or items of the catalogue, and what they are called."""
     _check_size(call, len(listed))
     if not listed:
         raise ValueError("items must hold at least one item, got none")
     rows = [row for row in listed if isinstance(row, dict)]
     if rows and len(rows) == len(listed):
-        return _rows(call, rows)
+        return _rows(call, rows, distinct)
     named = list[str]()
     for i, label in enumerate(listed):
         if not isinstance(label, str | int) or isinstance(label, bool) or rows:
@@ -318,11 +397,13 @@ def _offered(call: Call, sent: Ask) -> tuple[Any, Sequence[str | int] | None]:
         named.append(str(label))
     if not call.hub.items(call.name).knows(named):  # perhaps another process has a new catalogue
         call.hub.look(0.0)
-    found = call.hub.items(call.name).named(named)
+    found = call.hub.items(call.name).named(named, distinct=distinct)
     return found.arms, found.labels
 
 
-def _rows(call: Call, rows: list[dict[str, Any]]) -> tuple[Any, list[str | int] | None]:
+def _rows(
+    call: Call, rows: list[dict[str, Any]], distinct: bool
+) -> tuple[Any, list[str | int] | None]:
     """Return rows, and their labels if they have them."""
     label = item_files.LABEL
     if not any(label in row for row in rows):
@@ -332,14 +413,15 @@ def _rows(call: Call, rows: list[dict[str, Any]]) -> tuple[Any, list[str | int] 
     if label in (taken or ()):
         return rows, None
     labels = [item_files.label_of(row.pop(label, None), f"row {i}") for i, row in enumerate(rows)]
-    check_distinct_labels("items", labels)
+    if distinct:
+        check_distinct_labels("items", labels)
     return rows, labels
 
 
-def _check_size(call: Call, rows: int) -> None:
+def _check_size(call: Call, rows: int, what: str = "items") -> None:
     limits, d = call.limits, call.hub.width(call.name)
     if rows > limits.rows:
-        raise Refused(413, f"items must have at most {limits.rows:,} rows, got {rows:,}")
+        raise Refused(413, f"{what} must have at most {limits.rows:,} rows, got {rows:,}")
     if rows * d > limits.numbers:
         raise Refused(
             413, f"items must hold at most {limits.numbers:,} numbers, got {rows:,} rows of {d}"
@@ -349,7 +431,7 @@ def _check_size(call: Call, rows: int) -> None:
 @route("POST", f"{ONE}/tell", "decide", batched=True)
 def tell(call: Call, body: Tell) -> Later[dict[str, int]]:
     """Report one outcome or many, all or none."""
-    if (body.outcomes is None) == (body.id is None) or (body.outcome is None) != (body.id is None):
+    if (body.outcome is None) != (body.id is None):
         raise ValueError(
             'the body must be {"id": "...", "outcome": 1.0} or {"outcomes": [...]}, got '
             f"{short(call.content.decode())}"
@@ -391,6 +473,27 @@ def withdraw(call: Call, body: Withdraw) -> dict[str, int]:
     """Say that a decision has no outcome."""
     call.decider.withdraw(body.id, body.why)
     return {"withdrawn": 1}
+
+
+@route("POST", f"{ONE}/learn", "decide", heavy=True)
+def learn(call: Call, body: Learn) -> dict[str, int]:
+    """Learn from outcomes of items that were not decided here."""
+    with _called_items():
+        rows, labels = _listed(call, body.items, distinct=False)
+        call.decider.learn(
+            rows,
+            body.outcomes,
+            context=body.context,
+            labels=labels,
+            request_id=body.request_id,
+        )
+    return {"learnt": len(body.items)}
+
+
+@route("POST", f"{ONE}/expire", "decide", heavy=True)
+def expire(call: Call, body: Expiry) -> Expired:
+    """Settle decisions whose outcome did not come in time."""
+    return Expired([*call.decider.expire(body.after, body.outcome)])
 
 
 @route("GET", f"{ONE}/decisions/{{id:path}}", "observe")

@@ -88,15 +88,29 @@ def label_of(value: Any, where: str) -> str | int:
     return text if isinstance(value, str) else int(value)
 
 
-def _json(body: bytes, label: str, most: int) -> pd.DataFrame:
-    import pandas as pd
+def row_label(row: dict[str, Any], at: int) -> str:
+    """Return the label of a row, as a text."""
+    return str(label_of(row.get(LABEL), f"row {at}, column {LABEL!r}"))
 
+
+def table_of(rows: list[dict[str, Any]], label: str, most: int) -> pd.DataFrame:
+    """Return rows as a catalogue."""
+    return _labelled(_framed(rows, most), label)
+
+
+def _json(body: bytes, label: str, most: int) -> pd.DataFrame:
     said: Any = parsed(body)
     rows = said.get("items") if isinstance(said, dict) else said
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError(
             f'items must be a list of objects, or {{"items": [...]}}, got {short(said)}'
         )
+    return _framed(rows, most)
+
+
+def _framed(rows: list[dict[str, Any]], most: int) -> pd.DataFrame:
+    import pandas as pd
+
     if len(rows) > most:
         raise _too_many(len(rows), most)
     for i, row in enumerate(rows):

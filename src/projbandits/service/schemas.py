@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert
 
@@ -30,7 +30,9 @@ Item = Annotated[Any, Meta(extra_json_schema={"type": ["string", "integer", "obj
 
 
 class Fields(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A JSON object, or a query, without unknown fields."""
+    """A JSON object, or a query, without unknown fields; `one_of` its fields may not be null."""
+
+    one_of: ClassVar[tuple[str, ...]] = ()
 
 
 class Expiry(Fields):
@@ -72,8 +74,10 @@ class Make(Fields):
     ] = None
 
 
-class Ask(Fields):
+class Question(Fields):
     """A choice to be made among items of the catalogue, or rows."""
+
+    one_of: ClassVar[tuple[str, ...]] = ("items", "filter")
 
     items: Annotated[
         list[Item] | None,
@@ -83,7 +87,7 @@ class Ask(Fields):
         Row | None,
         Meta(
             description="which items of the catalogue: by column a value, a list of values, or "
-            '{"min": 1, "max": 2}; {} is all of them'
+            '{"min": 1, "max": 2, "not": [...]}; {} is all of them'
         ),
     ] = None
     context: Annotated[Row | None, Meta(description="columns that come with the call")] = None
@@ -92,6 +96,16 @@ class Ask(Fields):
         Text | None, Meta(description="the id of the decision; made up if null")
     ] = None
     meta: Annotated[Any, Meta(description="a note, of any kind")] = None
+
+
+class Ask(Question):
+    """A choice to be made, or many, each by itself."""
+
+    one_of: ClassVar[tuple[str, ...]] = ("items", "filter", "asks")
+    asks: Annotated[
+        list[Question] | None,
+        Meta(description="many at once, each with an answer or an error of its own"),
+    ] = None
 
 
 class Told(Fields):
@@ -103,6 +117,8 @@ class Told(Fields):
 
 class Tell(Fields):
     """One outcome, or many: all or none."""
+
+    one_of: ClassVar[tuple[str, ...]] = ("id", "outcomes")
 
     id: Annotated[Text | None, Meta(description="the id of the decision")] = None
     outcome: Annotated[Outcome, Meta(description="its outcome, a number")] = None
@@ -119,6 +135,47 @@ class Withdraw(Fields):
 
     id: Annotated[Text, Meta(description="the id of the decision")]
     why: Annotated[Text, Meta(description="the reason")] = "withdrawn"
+
+
+class Learn(Fields):
+    """Outcomes of items that were not decided here."""
+
+    items: Annotated[
+        list[Item],
+        Meta(description="labels of the catalogue, or rows as objects with all features"),
+    ]
+    outcomes: Annotated[list[Outcome], Meta(description="the outcome of each")]
+    context: Annotated[
+        Row | list[Row] | None, Meta(description="the context of all, or of each")
+    ] = None
+    request_id: Annotated[
+        Text | None, Meta(description="the id of this history; the same again is idempotent")
+    ] = None
+
+
+class Patch(Fields):
+    """Changes of a catalogue: all or none."""
+
+    items: Annotated[
+        list[Row],
+        Meta(description="items to add, and by label the columns that change of known items"),
+    ] = []
+    remove: Annotated[list[str | int], Meta(description="labels of items to remove")] = []
+
+
+class Page(Fields):
+    """A part of a catalogue."""
+
+    offset: Annotated[int, Meta(ge=0, description="the first item")] = 0
+    limit: Annotated[int, Meta(ge=1, le=10_000, description="the number of items")] = 1000
+
+
+class Purge(Fields):
+    """How much is deleted."""
+
+    purge: Annotated[
+        bool, Meta(description="whether its history goes too, and its name is free again")
+    ] = False
 
 
 class By(Fields):
@@ -176,6 +233,25 @@ class Decisions(Struct):
     """Several distinct items, chosen one after another."""
 
     decisions: list[RemoteDecision]
+
+
+class Answers(Struct):
+    """The answers to many asks, in their order: a decision, decisions, or a problem."""
+
+    answers: list[Any]
+
+
+class Expired(Struct):
+    """The ids of decisions that were settled."""
+
+    expired: list[str]
+
+
+class Items(Struct):
+    """Items of a catalogue, and their number in all."""
+
+    items: list[Row]
+    total: int
 
 
 class Reason(Struct):
@@ -242,6 +318,7 @@ class Described(Struct, kw_only=True):
     observations: int | UnsetType = UNSET
     items: int | UnsetType = UNSET
     waiting: str | UnsetType = UNSET
+    withdrawn: bool | UnsetType = UNSET
 
 
 class Deciders(Struct):
@@ -273,7 +350,7 @@ def read_query(kind: type[Sent], said: Mapping[str, str]) -> Sent:
 
 def _fitted(kind: type[Sent], said: Any, name: str, *, strict: bool) -> Sent:
     try:
-        return convert(said, kind, strict=strict)
+        made = convert(said, kind, strict=strict)
     except ValidationError as error:
         match = FAULT.fullmatch(str(error))
         assert match is not None
@@ -284,3 +361,13 @@ def _fitted(kind: type[Sent], said: Any, name: str, *, strict: bool) -> Sent:
             what = known + did_you_mean(match["field"], kind.__struct_fields__)
         what = what.replace("Expected", "must be").replace("Number out of", "must be in")
         raise Refused(422, f"{where or name} {what}", kind=SCHEMA) from error
+    check_one(made, name)
+    return made
+
+
+def check_one(made: Fields, name: str) -> None:
+    """Raise unless a request has exactly one of the fields of which it needs one."""
+    given = [field for field in made.one_of if getattr(made, field) is not None]
+    if made.one_of and len(given) != 1:
+        wanted, got = " or ".join(made.one_of), " and ".join(given) or "none of them"
+        raise Refused(422, f"{name} must have one of {wanted}, got {got}", kind=SCHEMA)

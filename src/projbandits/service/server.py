@@ -114,7 +114,7 @@ class Server:
                 left()
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         call = Call(self.hub, self.limits, request.path_params, kind, body, token.decider)
-        begin = partial(_begun, route, call, request.query_params)
+        begin = partial(_called, partial(_begun, route, call, request.query_params))
         if route.batched and len(body) <= SMALL_BODY and self.hub.at_hand(call.name):
             left = self.entered(token.id)
             reply = await self._in_time(self._batcher.add(begin, left))
@@ -287,11 +287,13 @@ def check_origin(request: Request) -> None:
 def _begun(route: Route, call: Call, query: Mapping[str, str]) -> Callable[[], Any]:
     """Begin to answer a request, and return a function that waits for what is sent back."""
     sent = dict[str, Any]()
+    if route.scope == "decide" or route.method in ("PUT", "PATCH"):
+        call.hub.check_active(call.name)
     if route.body is not None:
         sent["body"] = read(route.body, call.content)
     if route.query is not None:
         sent["query"] = read_query(route.query, query)
-    reply = _called(partial(route.does, call, **sent))
+    reply = route.does(call, **sent)
     return partial(_called, partial(_content, route, reply))
 
 
