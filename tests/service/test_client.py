@@ -90,6 +90,11 @@ def test_a_decider_does_the_same_wherever_it_is(decider: Any) -> None:
             decider.ask(TABLE.set_axis(["a", "b", "a"]), **twice)
     with pytest.raises(TypeError):
         decider.ask("abc")
+    for _ in range(2):
+        decider.learn(TABLE, [1.0, 0.0, 1.0], request_id="past")
+    with pytest.raises(ConflictError, match="'past'"):
+        decider.learn(TABLE, [0.0, 0.0, 1.0], request_id="past")
+    assert decider.expire("1h") == ()
     log = decider.log()
     assert log["id"].tolist() == ["one", "two/0", "two/1"]
     assert log["outcome"].tolist()[:2] == [0.5, 1.0]
@@ -145,6 +150,8 @@ def test_calls_can_be_awaited(films: Service) -> None:
                 await decider.tell(made[2], 0.0)
             assert "probability" in (await decider.explain(made[0])).reason
             assert (await decider.audit()).verdict
+            await decider.learn(["a", "a"], [1.0, 0.0])
+            assert len(await decider.expire(1e-6)) == 0
             return len(await decider.log())
 
     assert asyncio.run(work()) == 10

@@ -50,12 +50,13 @@ def make_app(hub: Hub, limits: Limits | None = None) -> Starlette:
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with create_task_group() as tasks:
             tasks.start_soon(repeat, lambda: hub.look(), LOOKING)
+            tasks.start_soon(repeat, server.jobs.show, LOOKING)
             # It may take long, and revoked tokens must be noticed meanwhile.
             tasks.start_soon(repeat, lambda: hub.expire(), EXPIRING)
             yield
             tasks.cancel_scope.cancel()
         with move_on_after(CLOSING):  # another process may hold the store
-            await to_thread.run_sync(hub.close, abandon_on_cancel=True)
+            await to_thread.run_sync(server.close, abandon_on_cancel=True)
 
     app = Starlette(
         lifespan=lifespan, exception_handlers={HTTPException: _elsewhere, Exception: _failed}

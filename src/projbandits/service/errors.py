@@ -67,6 +67,11 @@ class Refused(Exception):  # noqa: N818
         title, detail = HTTPStatus(self.status).phrase, self.detail[:LONGEST_DETAIL]
         return Problem(title, self.status, detail, kind=self.kind)
 
+    @classmethod
+    def of(cls, problem: Problem) -> Refused:
+        """Return the error with these problem details."""
+        return cls(problem.status, problem.detail, kind=problem.kind)
+
     def body(self) -> bytes:
         """Return them as JSON."""
         return msgspec.json.encode(self.problem())

@@ -22,9 +22,10 @@ from msgspec import UNSET
 from projbandits._validation import check_distinct_labels, short
 from projbandits.deciding import Decider
 from projbandits.exceptions import UnknownDecisionError
-from projbandits.service import item_files, parquet, replies, schemas
+from projbandits.service import item_files, jobs, parquet, replies, schemas
 from projbandits.service.errors import EXPECTED_ERRORS, Problem, Refused, refused
 from projbandits.service.item_files import FORMATS
+from projbandits.service.jobs import Jobs, Kind
 from projbandits.service.registry import Hub
 from projbandits.service.schemas import (
     Account,
@@ -40,6 +41,7 @@ from projbandits.service.schemas import (
     Expiry,
     Fields,
     Items,
+    Job,
     Labels,
     Learn,
     Make,
@@ -48,6 +50,8 @@ from projbandits.service.schemas import (
     Purge,
     Question,
     RemoteDecision,
+    Start,
+    StartAudit,
     Tell,
     Withdraw,
     check_one,
@@ -61,6 +65,7 @@ Later = Callable[[], Value]
 """A reply that is waited for by a call."""
 
 JSON = "application/json"
+PARQUET = "application/vnd.apache.parquet"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +109,7 @@ class Call:
 
     Parameters
     ----------
-    hub, limits : Hub, Limits
+    hub, limits, jobs : Hub, Limits, Jobs
         What it is worked on with.
     path : mapping
         The parameters in its path.
@@ -120,6 +125,7 @@ class Call:
 
     hub: Hub
     limits: Limits
+    jobs: Jobs
     path: Mapping[str, str]
     kind: str = ""
     content: bytes = b""
@@ -136,6 +142,10 @@ class Call:
     def decider(self) -> Decider:
         """The decider."""
         return self.hub.decider(self.name)
+
+    def result(self, what: Kind, part: str) -> bytes:
+        """Return a result of the job that is named."""
+        return self.jobs.result(self.name, self.path["id"], what, part)
 
 
 class Route(NamedTuple):
@@ -521,13 +531,58 @@ def audit_page(call: Call, query: By) -> str:
     return call.decider.audit(by=query.by).to_html()
 
 
+@route("POST", f"{ONE}/audits", "observe")
+def start_audit(call: Call, body: StartAudit) -> Job:
+    """Start an audit; its state and result are kept."""
+    call.status = 202
+    return call.jobs.start(call.name, "audit", body.request_id, jobs.audited(body.by))
+
+
+@route("GET", f"{ONE}/audits/{{id}}", "observe")
+def one_audit(call: Call) -> Job:
+    """Return the state of an audit."""
+    return call.jobs.find(call.name, call.path["id"], "audit")
+
+
+@route("GET", f"{ONE}/audits/{{id}}/result", "observe")
+def audit_result(call: Call) -> dict[str, Any]:
+    """Return an audit that is done; docs/audit.md has the schema."""
+    found: dict[str, Any] = json.loads(call.result("audit", "json"))
+    return found
+
+
+@route("GET", f"{ONE}/audits/{{id}}/result.html", "observe", media="text/html")
+def audit_result_page(call: Call) -> str:
+    """Return an audit that is done as a page for the person who must sign it."""
+    return call.result("audit", "html").decode()
+
+
+@route("POST", f"{ONE}/exports", "observe")
+def start_export(call: Call, body: Start) -> Job:
+    """Start an export of the log; its state and result are kept."""
+    call.status = 202
+    return call.jobs.start(call.name, "export", body.request_id, jobs.exported)
+
+
+@route("GET", f"{ONE}/exports/{{id}}", "observe")
+def one_export(call: Call) -> Job:
+    """Return the state of an export."""
+    return call.jobs.find(call.name, call.path["id"], "export")
+
+
+@route("GET", f"{ONE}/exports/{{id}}/log.parquet", "observe", media=PARQUET)
+def export_result(call: Call) -> Iterator[bytes]:
+    """Return an export that is done."""
+    return iter([call.result("export", "parquet")])
+
+
 @route("GET", f"{ONE}/belief", "observe")
 def belief(call: Call) -> Belief:
     """Return the belief of a decider."""
     return replies.belief(call.decider)
 
 
-@route("GET", f"{ONE}/log.parquet", "observe", heavy=True, media="application/vnd.apache.parquet")
+@route("GET", f"{ONE}/log.parquet", "observe", heavy=True, media=PARQUET)
 def log(call: Call) -> Iterator[bytes]:
     """Stream the log as a Parquet file."""
     return parquet.streamed(call.decider)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -19,7 +20,7 @@ from projbandits.deciding.explain import Explanation
 from projbandits.deciding.labels import read_labels
 from projbandits.exceptions import ConflictError, UnavailableError, UnknownDecisionError
 from projbandits.ledger.streams import new_id
-from projbandits.service.schemas import RemoteDecision
+from projbandits.service.schemas import Job, RemoteDecision
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,10 +187,44 @@ def explain(path: str, id: Named) -> Message[Explanation]:
     return Message("GET", f"{path}/decisions/{quote(_id(id), safe='')}", _explanation)
 
 
-def audit(path: str, by: str | None) -> Message[RemoteAudit]:
-    """Ask for the audit."""
-    query = "" if by is None else f"?by={quote(by, safe='')}"
-    return Message("GET", f"{path}/audit{query}", _audit)
+def learn(
+    path: str,
+    items: Any,
+    outcomes: Any,
+    context: Any,
+    labels: Iterable[str | int] | None,
+    request_id: str | None,
+) -> Message[None]:
+    """Learn from history; with an id in any case, so that the same can be sent again."""
+    body = {
+        "items": rows(items, labels),
+        "outcomes": [*outcomes],
+        "context": rows(context, None) if is_table(context) else context,
+        "request_id": request_id or new_id(),
+    }
+    return Message("POST", f"{path}/learn", _nothing, body)
+
+
+def expire(path: str, after: float | str, outcome: float | None) -> Message[tuple[str, ...]]:
+    """Settle what is overdue."""
+    body = {"after": after, "outcome": outcome}
+    return Message("POST", f"{path}/expire", lambda said: tuple(said["expired"]), body)
+
+
+def start_audit(path: str, by: str | None) -> Message[Job]:
+    """Start an audit; with an id, so that the same can be sent again."""
+    body = {"by": by, "request_id": secrets.token_hex(8)}
+    return Message("POST", f"{path}/audits", _job, body)
+
+
+def one_audit(path: str, job: Job) -> Message[Job]:
+    """Ask how far an audit is."""
+    return Message("GET", f"{path}/audits/{job.id}", _job)
+
+
+def audit(path: str, job: Job) -> Message[RemoteAudit]:
+    """Ask for an audit that has ended."""
+    return Message("GET", f"{path}/audits/{job.id}/result", _audit)
 
 
 def log(path: str) -> Message[pd.DataFrame]:
@@ -247,6 +282,10 @@ def _explanation(said: Any) -> Explanation:
 
     found = said["explanation"]
     return Explanation(found["reason"], pd.DataFrame(found["arms"]).set_index("arm"))
+
+
+def _job(said: Any) -> Job:
+    return convert(said, Job)
 
 
 def _audit(said: Any) -> RemoteAudit:

@@ -46,6 +46,7 @@ FEW_ITEMS = 100_000
 
 LOGGER = logging.getLogger("uvicorn.error")
 DECIDER, ITEMS = "decider", "items"
+JOB = "job"
 WITHDRAWN, PURGED = "withdrawn", "purged"
 """Documents about deciders that are no longer asked, and whose history is gone."""
 DECIDER_NAME = re.compile(r"\w[\w.~-]{0,99}")
@@ -142,10 +143,19 @@ class Hub:
         self.documents.write(WITHDRAWN, name, b"")
         if purge:
             self.store.remove(name)
+            for key in self.documents.all(JOB):
+                if key.rpartition("/")[0] == name:
+                    self.remove_job(key)
             for kind in (DECIDER, ITEMS, WITHDRAWN):
                 self.documents.remove(kind, name)
             self.documents.write(PURGED, name, b"")
         self.look(0.0)
+
+    def remove_job(self, key: str) -> None:
+        """Remove a job with its results."""
+        for part in self.documents.all(results(key)):
+            self.documents.remove(results(key), part)
+        self.documents.remove(JOB, key)
 
     def decider(self, name: str) -> Decider:
         """Return a decider that is there."""
@@ -381,6 +391,11 @@ class Hub:
     def close(self) -> None:
         """Finish what was begun, and let go of the store."""
         self.store.close()
+
+
+def results(key: str) -> str:
+    """Return the kind of the documents that are the results of a job."""
+    return f"result of {key}"
 
 
 def _no_items(name: str) -> KeyError:

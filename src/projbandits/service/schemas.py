@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert
 
 from projbandits._validation import did_you_mean
-from projbandits.service.errors import SCHEMA, Refused
+from projbandits.service.errors import SCHEMA, Problem, Refused
 
 Sent = TypeVar("Sent", bound="Fields")
 
@@ -184,6 +184,21 @@ class By(Fields):
     by: Annotated[str | None, Meta(description="a column of the context or of meta")] = None
 
 
+class Start(Fields):
+    """A job to be started."""
+
+    request_id: Annotated[
+        Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,64}$")] | None,
+        Meta(description="the id of the job; the same again is idempotent; made up if null"),
+    ] = None
+
+
+class StartAudit(Start):
+    """An audit to be started."""
+
+    by: Annotated[str | None, Meta(description="a column of the context or of meta")] = None
+
+
 class Labels(Fields):
     """Where a catalogue has its labels."""
 
@@ -252,6 +267,18 @@ class Items(Struct):
 
     items: list[Row]
     total: int
+
+
+class Job(Struct):
+    """Work that goes on after its request, and whose result is kept."""
+
+    id: str
+    what: Literal["audit", "export"]
+    state: Literal["running", "done", "failed", "lost"]
+    progress: float
+    began: float
+    seen: float
+    problem: Problem | None = None
 
 
 class Reason(Struct):

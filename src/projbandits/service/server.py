@@ -19,6 +19,7 @@ from starlette.responses import Response, StreamingResponse
 from projbandits.service.batcher import Batcher
 from projbandits.service.errors import EXPECTED_ERRORS, Refused, refused
 from projbandits.service.handlers import JSON, Call, Limits, Route
+from projbandits.service.jobs import Jobs
 from projbandits.service.metrics import Metrics
 from projbandits.service.overview import Overview
 from projbandits.service.registry import Hub
@@ -63,6 +64,10 @@ ENDING = Refused(
 """What a caller gets whose answer would keep the process from ending."""
 
 
+class TooLong(Refused):
+    """A request that is still worked on."""
+
+
 class Server:
     """What all requests of a process share.
 
@@ -76,7 +81,7 @@ class Server:
 
     def __init__(self, hub: Hub, limits: Limits | None = None) -> None:
         self.hub, self.limits = hub, limits or Limits()
-        self.metrics = Metrics()
+        self.metrics, self.jobs = Metrics(), Jobs(hub)
         self._usual, self._heavy = CapacityLimiter(THREADS), CapacityLimiter(HEAVY_THREADS)
         self.views, self._door = CapacityLimiter(VIEWS), CapacityLimiter(1)
         self._batcher = Batcher()
@@ -84,6 +89,11 @@ class Server:
         self._overviews: dict[str, Overview] = {}
         self._in_flight: Counter[str] = Counter()
         self._flying = 0
+
+    def close(self) -> None:
+        """Finish what was begun, and close the store."""
+        self.jobs.close()
+        self.hub.close()
 
     async def answer(self, route: Route, request: Request) -> Response:
         """Return the answer to a request, or the problem with it."""
@@ -113,14 +123,25 @@ class Server:
             finally:
                 left()
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        call = Call(self.hub, self.limits, request.path_params, kind, body, token.decider)
+        path, only = request.path_params, token.decider
+        call = Call(self.hub, self.limits, self.jobs, path, kind, body, only)
         begin = partial(_called, partial(_begun, route, call, request.query_params))
         if route.batched and len(body) <= SMALL_BODY and self.hub.at_hand(call.name):
             left = self.entered(token.id)
             reply = await self._in_time(self._batcher.add(begin, left))
         else:
             work = partial(_finished, begin)
-            reply = await self.run(work, token.id, self._heavy if route.heavy else None)
+            limiter = self._heavy if route.heavy else None
+            try:
+                reply = await self.run(work, token.id, limiter)
+            except TooLong as error:
+                if "/audit" not in route.path:
+                    raise
+                raise Refused(
+                    503,
+                    f"this took more than {self.limits.seconds:g} s: start it as a job by POST "
+                    f"/v1/deciders/{name}/audits, which takes as long as it needs",
+                ) from error
         for what, many in call.counted.items():
             self.metrics.counts[what].labels(call.name).inc(many)
         headers = REPORT if route.media == "text/html" else HEADERS
@@ -194,7 +215,7 @@ class Server:
         except TimeoutError as error:
             if not done.cancelled():
                 raise
-            raise Refused(
+            raise TooLong(
                 503,
                 f"this took more than {limit:g} s and may still be done: send the same again, with "
                 "the same id",
