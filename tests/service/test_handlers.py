@@ -36,6 +36,7 @@ def test_a_decider_is_made_once_and_the_same_again_is_harmless(fresh: Service) -
     assert fresh.name in [each["name"] for each in listed]
     same = {**MAKE, "strategy": "GENTRY", "seed": None}
     assert fresh.client.put(fresh.path, json=same).status_code == 200
+    fresh.ask(items=[ROW])
     for field, value in {
         "strategy": "CURSE()",
         "columns": ["length", "drama", "age"],
@@ -447,8 +448,6 @@ def test_features_are_learnt_from_the_first_catalogue_and_context_comes_with_the
     fresh.ok("PUT", json=RAW)
     assert fresh.ok("GET")["waiting"] == "for its catalogue"
     assert "waits for its catalogue" in fresh.problem(409, "POST", "/ask", json={"filter": {}})
-    said = fresh.problem(409, "PUT", json={**RAW, "strategy": "CURSE()"})
-    assert said.startswith("strategy must be 'GENTRY()', as ")
     fresh.ok("PUT", json={**RAW, "seed": None})
     missing = [{"label": "a", "genre": "drama"}]
     assert "'length'" in fresh.problem(422, "PUT", "/items", json=missing)
@@ -530,7 +529,6 @@ def test_what_no_catalogue_can_make_good_is_refused_or_declared_anew(fresh: Serv
     said = fresh.problem(422, "PUT", "/items", json=FILMS)
     assert """context={'segment': ["a", "b"]}""" in said
     better = {"numeric": ["length"], "context": {"segment": ["a", "b"]}}
-    assert "strategy" in fresh.problem(409, "PUT", json={"features": better, "strategy": "UE()"})
     fresh.ok("PUT", json={"features": better})
     fresh.ok("PUT", "/items", json=FILMS)
     assert fresh.ask(context={"segment": "a"})["label"] in ("a", "b", "c")
@@ -764,6 +762,41 @@ def test_asks_in_a_batch_have_each_its_answer_or_its_error(films: Service) -> No
         422, "POST", "/ask", json={"items": ["a"], "asks": []}
     )
     assert "count" in films.problem(422, "POST", "/ask", json={"asks": [{"count": 0}]})
+
+
+def test_a_decider_without_decisions_is_declared_anew(films: Service) -> None:
+    assert films.hub.decider(films.name).steps == 0
+    other = Hub(films.url)
+    assert other.decider(films.name).columns == tuple(MAKE["columns"])
+    new = {"columns": ["x", "y"], "protected": ["y"], "strategy": "CURSE()"}
+    assert "did you mean" in films.problem(422, "PUT", json={**new, "protected": ["yy"]})
+    assert films.ok("GET")["columns"] == MAKE["columns"]  # what is refused changes nothing
+    films.ok("PUT", json=new)
+    found = films.ok("GET")
+    assert (found["columns"], found["strategy"], found["items"]) == (["x", "y"], "CURSE()", 0)
+    other.look(0.0)
+    assert other.decider(films.name).columns == ("x", "y")
+    films.ok("PUT", json=RAW)
+    assert films.ok("GET")["waiting"] == "for its catalogue"
+    films.ok("PUT", json=MAKE)
+    films.ok("POST", "/learn", json={"items": [ROW], "outcomes": [1.0]})
+    assert films.problem(409, "PUT", json=new).startswith("columns must be ")
+
+
+@pytest.mark.filterwarnings("ignore:column 'segment' has 1 level that fit did not:UserWarning")
+def test_unknown_levels_of_a_context_are_warned_of(fresh: Service) -> None:
+    fresh.ok("PUT", json=RAW)
+    fresh.ok("PUT", "/items", json=FILMS)
+    assert "warnings" not in fresh.ask(context={"segment": "x"})
+    said = ["context: 'segment' has no level 'xx', and counts as another level: did you mean 'x'?"]
+    assert fresh.ask(context={"segment": "xx"})["warnings"] == said
+    assert fresh.ask(context={"segment": "xx"}, count=2)["warnings"] == said
+    token = fresh.client.headers["authorization"].removeprefix("Bearer ")
+    with pb.connect(str(fresh.client.base_url), token) as connection:
+        decider = connection.decider(fresh.name)
+        for count in (None, 2):
+            with pytest.warns(UserWarning, match="has no level 'xx'"):
+                decider.ask({}, context={"segment": "xx"}, count=count)
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")

@@ -244,10 +244,17 @@ class RemoteDecision(Struct, frozen=True, kw_only=True):
     asked: float
 
 
+class Decided(RemoteDecision, frozen=True, kw_only=True):
+    """A decision, and what may be wrong with its request."""
+
+    warnings: list[str] | UnsetType = UNSET
+
+
 class Decisions(Struct):
     """Several distinct items, chosen one after another."""
 
     decisions: list[RemoteDecision]
+    warnings: list[str] | UnsetType = UNSET
 
 
 class Answers(Struct):
