@@ -442,11 +442,6 @@ def _check_size(call: Call, rows: int, what: str = "items") -> None:
 @route("POST", f"{ONE}/tell", "decide", batched=True)
 def tell(call: Call, body: Tell) -> Later[dict[str, int]]:
     """Report one outcome or many, all or none."""
-    if (body.outcome is None) != (body.id is None):
-        raise ValueError(
-            'the body must be {"id": "...", "outcome": 1.0} or {"outcomes": [...]}, got '
-            f"{short(call.content.decode())}"
-        )
     listed = [[body.id, body.outcome]] if body.outcomes is None else body.outcomes
     if len(listed) > call.limits.rows:
         raise Refused(413, f"outcomes must be at most {call.limits.rows:,}, got {len(listed):,}")
