@@ -17,6 +17,7 @@ from projbandits.service import tokens
 from projbandits.service.app import make_app
 from projbandits.service.handlers import Limits
 from projbandits.service.registry import Hub
+from projbandits.service.server import Server
 
 FILMS = [
     {"label": "a", "drama": 1.0, "length": 0.5, "age": 0.1, "genre": "drama"},
@@ -39,6 +40,7 @@ class Service(NamedTuple):
     client: httpx.Client
     hub: Hub
     url: str
+    server: Server
     name: str = ""
 
     @property
@@ -49,7 +51,7 @@ class Service(NamedTuple):
     def ok(self, method: str, what: str = "", **more: Any) -> Any:
         """Return the answer to a request that is granted."""
         response = self.client.request(method, f"{self.path}{what}", **more)
-        assert response.status_code in (200, 201), response.text
+        assert response.status_code in (200, 201, 202), response.text
         return response.json()
 
     def problem(self, status: int, method: str, what: str = "", **more: Any) -> str:
@@ -79,12 +81,13 @@ class Service(NamedTuple):
 
 def started(url: str, limits: Limits | None = None) -> Iterator[Service]:
     hub = Hub(url)
+    app = make_app(hub, limits)
     text, _ = tokens.make(hub.documents, ["administer"])
     with (
-        serving(make_app(hub, limits)) as address,
+        serving(app) as address,
         httpx.Client(base_url=address, headers=bearer(text), timeout=30) as client,
     ):
-        yield Service(client, hub, url)
+        yield Service(client, hub, url, app.state.server)
 
 
 def bearer(text: str) -> dict[str, str]:

@@ -90,6 +90,11 @@ def test_a_decider_does_the_same_wherever_it_is(decider: Any) -> None:
             decider.ask(TABLE.set_axis(["a", "b", "a"]), **twice)
     with pytest.raises(TypeError):
         decider.ask("abc")
+    for _ in range(2):
+        decider.learn(TABLE, [1.0, 0.0, 1.0], request_id="past")
+    with pytest.raises(ConflictError, match="'past'"):
+        decider.learn(TABLE, [0.0, 0.0, 1.0], request_id="past")
+    assert decider.expire("1h") == ()
     log = decider.log()
     assert log["id"].tolist() == ["one", "two/0", "two/1"]
     assert log["outcome"].tolist()[:2] == [0.5, 1.0]
@@ -145,6 +150,8 @@ def test_calls_can_be_awaited(films: Service) -> None:
                 await decider.tell(made[2], 0.0)
             assert "probability" in (await decider.explain(made[0])).reason
             assert (await decider.audit()).verdict
+            await decider.learn(["a", "a"], [1.0, 0.0])
+            assert len(await decider.expire(1e-6)) == 0
             return len(await decider.log())
 
     assert asyncio.run(work()) == 10
@@ -190,7 +197,7 @@ def test_what_was_not_answered_is_sent_again_with_the_same_id(
     flaky.statuses = [None, 503, None, 200]
     url = f"http://127.0.0.1:{flaky.server_port}"
     decider = remote(fresh, "pb_x", url, patience=10)
-    with pytest.raises(TypeError):  # what comes back is no decision
+    with pytest.raises(RuntimeError, match="see that it is a projbandits service"):
         decider.ask(["a"])
     assert len(flaky.bodies) == 4
     assert len(set(flaky.bodies)) == 1

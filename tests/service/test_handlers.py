@@ -150,6 +150,9 @@ def test_rows_may_be_sent_with_the_request(films: Service) -> None:
         ({"length": {"max": 0.5}, "genre": "drama"}, {"a", "c"}),
         ({"length": {"min": 0.2, "max": 0.6}}, {"a"}),
         ({"label": ["c"]}, {"c"}),
+        ({"genre": {"not": "drama"}}, {"b"}),
+        ({"label": {"not": ["a", "b"]}, "length": {"max": 0.9}}, {"c"}),
+        ({"length": {"min": 0.2, "not": 0.9}}, {"a"}),
     ],
 )
 def test_a_filter_says_what_is_on_offer(
@@ -174,8 +177,8 @@ ROW = {"drama": 1, "length": 1, "age": 1}
         ),
         ({"items": ["a", {"drama": 1}]}, 422, "items must be labels, or all of them rows"),
         ({"items": []}, 422, "items must hold at least one item"),
-        ({}, 422, "items or filter must say what is on offer, got neither"),
-        ({"items": ["a"], "filter": {}}, 422, "got both"),
+        ({}, 422, "the body must have one of items or filter or asks, got none of them"),
+        ({"items": ["a"], "filter": {}}, 422, "got items and filter"),
         ({"filter": {"gnre": "drama"}}, 422, "did you mean 'genre'"),
         ({"filter": {"genre": "none"}}, 422, "filter must let an item through"),
         ({"filter": {"genre": {"more": 1}}}, 422, "filter: 'genre' must be a value"),
@@ -247,7 +250,7 @@ def test_outcomes_are_told_all_or_none(films: Service) -> None:
     [
         ({"id": "q", "outcome": "x"}, "the outcome of 'q' must be a number"),
         ({"id": "q"}, "the body must be"),
-        ({"outcome": 1.0}, "the body must be"),
+        ({"outcome": 1.0}, "the body must have one of id or outcomes, got none of them"),
         ({"outcomes": [["q"]]}, "in row 0"),
         ({"outcomes": [["q", 1.0], {"id": 3, "outcome": 1}]}, "in row 1"),
         ({"id": "q", "outcome": 1e300}, "the outcome of 'q'"),
@@ -258,8 +261,11 @@ def test_an_outcome_that_is_none_says_which(films: Service, body: Any, said: str
     assert said in films.problem(422, "POST", "/tell", json=body)
 
 
+HALF = b'{"id": "\\ud800", "outcome": 1}'
+
+
 def test_bodies_that_are_no_json_are_named_as_such(films: Service) -> None:
-    for content in (b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"id": "q", "outcome": }'):
+    for content in (b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"id": "q", "outcome": }', HALF):
         for path in ("ask", "tell"):
             assert "JSON" in films.problem(400, "POST", f"/{path}", content=content)
     for text in ("NaN", "Infinity", "1e999"):
@@ -357,7 +363,6 @@ def nested() -> bytes:
         ("application/vnd.apache.parquet", b"PAR1", "items cannot be read as parquet: it is no"),
         ("application/vnd.apache.parquet", nested(), "not column 'drama'"),
         ("application/vnd.apache.arrow.stream", b"x", "items cannot be read as arrow"),
-        ("application/json", b'[{"label": "a", "genre": "\\ud800"}]', "whole characters, got"),
     ],
 )
 def test_a_file_that_is_no_catalogue_is_refused_by_what_is_wrong_with_it(
@@ -620,6 +625,145 @@ def test_deciders_made_in_python_are_served(fresh: Service) -> None:
     body = {"items": [{"x": 1.0, "y": 0.0}, {"x": 0.0, "y": 1.0}]}
     assert fresh.ask(**body)["step"] == 1
     assert fresh.ok("GET")["columns"] == ["x", "y"]
+
+
+def test_a_decider_that_is_deleted_is_kept_for_audits_unless_it_is_purged(films: Service) -> None:
+    films.tell(films.ask(request_id="q")["id"], 1.0)
+    other = Hub(films.url)
+    films.ok("DELETE")
+    for what, body in (
+        ("/ask", {"filter": {}}),
+        ("/tell", {"id": "q", "outcome": 1.0}),
+        ("/learn", {"items": ["a"], "outcomes": [1.0]}),
+    ):
+        assert "was withdrawn" in films.problem(409, "POST", what, json=body)
+    assert "was withdrawn" in films.problem(409, "PUT", "/items", json=FILMS)
+    assert "was withdrawn" in films.problem(409, "PUT", json=MAKE)  # its name is taken
+    assert films.ok("GET")["withdrawn"]
+    assert films.ok("GET", "/audit")["verdict"]
+    assert films.ok("GET", "/decisions/q")["outcome"] == 1.0
+    other.look(0.0)
+    assert other.withdrawn(films.name)
+    films.ok("DELETE", "?purge=true")
+    assert "there is no decider" in films.problem(404, "GET")
+    assert "there is no decider" in films.problem(404, "DELETE")
+    films.ok("PUT", json={**MAKE, "strategy": "CURSE()"})
+    found = films.ok("GET")
+    assert (found["strategy"], found["decisions"], found["items"]) == ("CURSE()", 0, 0)
+    assert "purge must be bool" in films.problem(422, "DELETE", "?purge=maybe")
+
+
+def test_another_process_notices_that_a_decider_is_new_under_its_old_name(films: Service) -> None:
+    other = Hub(films.url)
+    films.ask()
+    assert other.decider(films.name).steps == 1
+    films.ok("DELETE", "?purge=true")
+    films.ok("PUT", json=MAKE)
+    other.look(0.0)
+    assert other.decider(films.name).steps == 0
+
+
+def test_items_are_read_in_pages_and_changed_by_label(films: Service) -> None:
+    assert films.ok("GET", "/items") == {"items": FILMS, "total": 3}
+    assert films.ok("GET", "/items?offset=1&limit=1") == {"items": FILMS[1:2], "total": 3}
+    assert "limit must be int >= 1" in films.problem(422, "GET", "/items?limit=0")
+    new = {"label": "d", "drama": 0.5, "length": 0.5, "age": 0.5, "genre": "horror"}
+    changed = films.ok(
+        "PATCH", "/items", json={"items": [{"label": "a", "genre": "war"}, new], "remove": ["b"]}
+    )
+    assert changed["items"] == 3
+    assert films.ok("GET", "/items")["items"] == [{**FILMS[0], "genre": "war"}, FILMS[2], new]
+    assert films.ask(filter={"genre": "war"})["label"] == "a"
+    before = films.ok("GET", "/items")
+    for body, status, said in (
+        ({"items": [{"label": "e"}]}, 422, "items must"),
+        ({"items": [{"drama": 1.0}]}, 422, "items must have labels"),
+        ({"remove": ["nobody"]}, 404, "got 'nobody'"),
+        ({"remove": ["a", "c", "d"]}, 422, "at least one row"),
+    ):
+        assert said in films.problem(status, "PATCH", "/items", json=body)
+        assert films.ok("GET", "/items") == before
+    nobody = films._replace(name=f"{films.name}-none")
+    nobody.ok("PUT", json=MAKE)
+    assert "has no catalogue" in nobody.problem(404, "GET", "/items")
+
+
+def test_changes_of_items_by_two_processes_are_both_kept(
+    films: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, other, stored = Hub(films.url), Hub(films.url), item_files.stored
+
+    def slow(body: bytes) -> pd.DataFrame:
+        monkeypatch.undo()
+        other.patch_items(films.name, [{"label": "a", "genre": "war"}], [], 9)
+        return stored(body)
+
+    monkeypatch.setattr(item_files, "stored", slow)
+    mine.patch_items(films.name, [{"label": "b", "genre": "horror"}], [], 9)
+    genres = [row["genre"] for row in films.ok("GET", "/items")["items"]]
+    assert genres == ["war", "horror", "drama"]
+
+
+def test_history_is_learnt_from_once(films: Service) -> None:
+    body = {"items": ["a", "b", "a"], "outcomes": [1, 0.0, True], "request_id": "past"}
+    for _ in range(2):
+        assert films.ok("POST", "/learn", json=body) == {"learnt": 3}
+    assert films.ok("GET", "/belief")["observations"] == 3
+    rows = [{key: row[key] for key in ("label", "drama", "length", "age")} for row in FILMS]
+    films.ok("POST", "/learn", json={"items": rows, "outcomes": [0, 1, 0]})
+    found = films.ok("GET")
+    assert (found["observations"], found["decisions"]) == (6, 0)
+    said = films.problem(422, "POST", "/learn", json={"items": ["a"], "outcomes": [1.0, 2.0]})
+    assert "outcomes" in said
+    said = films.problem(409, "POST", "/learn", json={**body, "outcomes": [1, 1, 1]})
+    assert "'past'" in said
+    assert films.ok("GET")["observations"] == 6
+
+
+def test_history_comes_with_contexts(fresh: Service) -> None:
+    fresh.ok("PUT", json=RAW)
+    fresh.ok("PUT", "/items", json=FILMS)
+    body = {"items": ["a", "b"], "outcomes": [1, 0]}
+    fresh.ok("POST", "/learn", json={**body, "context": {"segment": "x"}})
+    fresh.ok("POST", "/learn", json={**body, "context": [{"segment": "x"}, {"segment": "y"}]})
+    assert fresh.ok("GET")["observations"] == 4
+    assert "segment" in fresh.problem(422, "POST", "/learn", json=body)
+
+
+def test_overdue_decisions_are_settled_at_once_by_request(films: Service) -> None:
+    for id in ("p", "q"):
+        films.ask(request_id=id)
+    assert films.ok("POST", "/expire", json={"after": "1h"}) == {"expired": []}
+    assert films.ok("POST", "/expire", json={"after": 1e-6, "outcome": 0}) == {
+        "expired": ["p", "q"]
+    }
+    assert films.ok("GET", "/decisions/p")["assumed"] == "expired"
+    assert "after" in films.problem(422, "POST", "/expire", json={"after": "soon"})
+
+
+def test_asks_in_a_batch_have_each_its_answer_or_its_error(films: Service) -> None:
+    asks = [
+        {"items": ["a", "b"], "request_id": "one"},
+        {"items": ["nobody"]},
+        {"filter": {}, "count": 2, "request_id": "two"},
+        {"items": ["a", "b"], "request_id": "one"},  # the same again
+        {"filter": {"genre": "none"}},
+        {"items": ["a"], "filter": {}},
+    ]
+    first, unknown, two, again, none, both = films.ok("POST", "/ask", json={"asks": asks})[
+        "answers"
+    ]
+    assert first["id"] == "one"
+    assert first == again
+    assert (unknown["status"], unknown["kind"]) == (404, "KeyError")
+    assert [each["id"] for each in two["decisions"]] == ["two/0", "two/1"]
+    assert "filter must let an item through" in none["detail"]
+    assert "one of items or filter" in both["detail"]
+    assert films.ok("GET")["decisions"] == 3
+    assert "got items and asks" in films.problem(
+        422, "POST", "/ask", json={"items": ["a"], "asks": []}
+    )
+    assert "count" in films.problem(422, "POST", "/ask", json={"asks": [{"count": 0}]})
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")

@@ -94,7 +94,7 @@ def test_settings_come_from_a_file_and_the_command_line(tmp_path: Path) -> None:
     for field, value, said in (
         ("expire", {"after": "1h"}, None),  # the only one that may change
         ("strategy", "CURSE()", "deciders.films: strategy must be 'GENTRY()', as 'films' was"),
-        ("colums", ["x"], "deciders.films: colums: extra inputs are not permitted"),
+        ("colums", ["x"], "deciders.films: colums must be a known field: did you mean 'columns'?"),
     ):
         changed = replace(settings, deciders={"films": {**declared, field: value}})
         if said is None:

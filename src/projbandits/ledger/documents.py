@@ -62,7 +62,7 @@ class Documents:
         rows = self._database.read(statements.REVISIONS)
         return {(kind, name): revision for kind, name, revision in rows}
 
-    def write(self, kind: str, name: str, body: bytes, *, new: bool = False) -> int | None:
+    def write(self, kind: str, name: str, body: bytes, *, after: int | None = None) -> int | None:
         """Write a document, durably, and return its revision.
 
         Parameters
@@ -71,18 +71,18 @@ class Documents:
             What it is called.
         body : bytes
             What it says.
-        new : bool
-            Whether to leave a document that is there as it is, and return None.
+        after : int, optional
+            The revision that it replaces. Where there is another, it stays, and this returns None.
         """
-        return self._database.insist(lambda: self._write(kind, name, body, new))
+        return self._database.insist(lambda: self._write(kind, name, body, after))
 
-    def _write(self, kind: str, name: str, body: bytes, new: bool) -> int | None:
+    def _write(self, kind: str, name: str, body: bytes, after: int | None) -> int | None:
         database = self._database
         with database.transaction():
             if not database.sqlite:
                 database.run(statements.ONE_AT_A_TIME)
             before = database.run(statements.REVISION, (kind, name))
-            if new and before:
+            if after is not None and before != [(after,)]:
                 return None
             revision = max(time.time_ns(), before[0][0] + 1 if before else 0)
             row = kind, name, revision, body, sha256(body).digest()

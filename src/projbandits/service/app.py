@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -17,11 +16,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
+from projbandits._format import render
 from projbandits.service.dashboard import PAGE, add_dashboard
-from projbandits.service.description import description, docs_page
+from projbandits.service.description import description
 from projbandits.service.errors import Refused
 from projbandits.service.handlers import ROUTES, Limits, Route
 from projbandits.service.registry import Hub
+from projbandits.service.replies import written
 from projbandits.service.server import HEADERS, Server, problem, repeat
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -49,12 +50,13 @@ def make_app(hub: Hub, limits: Limits | None = None) -> Starlette:
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with create_task_group() as tasks:
             tasks.start_soon(repeat, lambda: hub.look(), LOOKING)
+            tasks.start_soon(repeat, server.jobs.show, LOOKING)
             # It may take long, and revoked tokens must be noticed meanwhile.
             tasks.start_soon(repeat, lambda: hub.expire(), EXPIRING)
             yield
             tasks.cancel_scope.cancel()
         with move_on_after(CLOSING):  # another process may hold the store
-            await to_thread.run_sync(hub.close, abandon_on_cancel=True)
+            await to_thread.run_sync(server.close, abandon_on_cancel=True)
 
     app = Starlette(
         lifespan=lifespan, exception_handlers={HTTPException: _elsewhere, Exception: _failed}
@@ -96,7 +98,7 @@ def _own_routes(app: Starlette, server: Server) -> None:
 
     async def docs(request: Request) -> Response:
         await server.allowed(request, "observe", None)
-        return Response(docs_page(description()), 200, PAGE, "text/html")
+        return Response(render("requests.html", said=description()), 200, PAGE, "text/html")
 
     for path, endpoint in {
         "/healthz": healthz,
@@ -121,7 +123,7 @@ def caught(endpoint: Endpoint) -> Endpoint:
 
 
 def _json(value: Any) -> Response:
-    return Response(json.dumps(value), 200, HEADERS, "application/json")
+    return Response(written(value), 200, HEADERS, "application/json")
 
 
 async def _elsewhere(request: Request, error: Exception) -> Response:

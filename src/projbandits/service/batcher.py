@@ -1,8 +1,6 @@
-"""Asks and tells, which come by the thousand: one thread works on all that wait, together.
+"""Asks and tells, which come by the thousand: one thread begins all that wait, together.
 
-They share one look at the ledger and one flush, and take one thread from the loop and back. What is
-unusual about a request (a large body, a decider that is not at hand, an id that was asked for
-before) is left to the threads that work on all other requests.
+They share one look at the ledger and one flush, and take one thread from the loop and back.
 """
 
 from __future__ import annotations
@@ -14,23 +12,26 @@ from typing import Any, NamedTuple
 
 from anyio import CapacityLimiter, to_thread
 
-from projbandits.service.errors import EXPECTED_ERRORS, refused
-from projbandits.service.handlers import Answer, Begun, Call
+from projbandits.service.handlers import Later
 
-Begin = Callable[[Call], Begun | None]
-Outcome = Answer | BaseException | None
+Begin = Callable[[], Later[Any]]
 
 MOST_AT_ONCE = 256
 """How many requests are worked on together at most."""
 
 
 class Waiting(NamedTuple):
-    """A request, and what awaits its answer; None is the answer to what is unusual."""
+    """A request, and the future of its reply."""
 
     begin: Begin
-    call: Call
-    answer: asyncio.Future[Answer | None]
+    reply: asyncio.Future[Any]
     left: Callable[[], None]
+
+
+class Failure(NamedTuple):
+    """The error of a request."""
+
+    error: BaseException
 
 
 class Batcher:
@@ -41,13 +42,13 @@ class Batcher:
         self._limiter = CapacityLimiter(1)
         self._task: asyncio.Task[None] | None = None
 
-    def add(self, begin: Begin, call: Call, left: Callable[[], None]) -> asyncio.Future[Any]:
+    def add(self, begin: Begin, left: Callable[[], None]) -> asyncio.Future[Any]:
         """Have a request worked on; `left` is called when it is done, whoever still waits."""
-        answer: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Waiting(begin, call, answer, left))
+        reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.append(Waiting(begin, reply, left))
         if self._task is None:
             self._task = asyncio.create_task(self._work())
-        return answer
+        return reply
 
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
@@ -60,36 +61,24 @@ class Batcher:
         while self._waiting:
             many = min(len(self._waiting), MOST_AT_ONCE)
             batch = [self._waiting.popleft() for _ in range(many)]
-            loop.call_soon_threadsafe(_settle, batch, self._outcomes(batch))
-
-    def _outcomes(self, batch: Sequence[Waiting]) -> list[Outcome]:
-        """Return the answer to each request, its error, or None if others must see to it."""
-        begun = list[Begun | BaseException | None]()
-        for waiting in batch:
-            try:
-                begun.append(waiting.begin(waiting.call))
-            except BaseException as error:  # it is for its own caller alone
-                begun.append(error)
-        return [_outcome(each) for each in begun]
+            begun = [_tried(waiting.begin) for waiting in batch]
+            done = [each if isinstance(each, Failure) else _tried(each) for each in begun]
+            loop.call_soon_threadsafe(_settle, batch, done)
 
 
-def _settle(batch: Sequence[Waiting], outcomes: Sequence[Outcome]) -> None:
-    for waiting, outcome in zip(batch, outcomes, strict=True):
+def _tried(work: Callable[[], Any]) -> Any:
+    try:
+        return work()
+    except BaseException as error:  # it is for its own caller alone
+        return Failure(error)
+
+
+def _settle(batch: Sequence[Waiting], done: Sequence[Any]) -> None:
+    for waiting, found in zip(batch, done, strict=True):
         waiting.left()
-        if waiting.answer.done():  # it took too long, and its caller knows
+        if waiting.reply.done():  # it took too long, and its caller knows
             continue
-        if isinstance(outcome, BaseException):
-            waiting.answer.set_exception(outcome)
+        if isinstance(found, Failure):
+            waiting.reply.set_exception(found.error)
         else:
-            waiting.answer.set_result(outcome)
-
-
-def _outcome(begun: Begun | BaseException | None) -> Outcome:
-    if not isinstance(begun, Begun):
-        found: Outcome = begun
-    else:
-        try:
-            return begun.answer(begun.work.result())
-        except BaseException as error:
-            found = error
-    return (refused(found) or found) if isinstance(found, EXPECTED_ERRORS) else found
+            waiting.reply.set_result(found)

@@ -82,9 +82,9 @@ class Items:
         """Tell whether all these items are in the catalogue."""
         return all(label in self._at for label in labels)
 
-    def named(self, labels: Sequence[str]) -> Chosen:
+    def named(self, labels: Sequence[str], *, distinct: bool = True) -> Chosen:
         """Return items by their labels, in that order."""
-        if len(set(labels)) < len(labels):
+        if distinct and len(set(labels)) < len(labels):
             check_distinct_labels("items", labels)
         if not self.knows(labels):
             row, label = next((i, each) for i, each in enumerate(labels) if each not in self._at)
@@ -103,7 +103,7 @@ class Items:
         Parameters
         ----------
         wanted : mapping
-            A value, a list of values, or bounds, by column.
+            A value, a list of values, bounds, or what it is not, by column.
         check : callable, optional
             Is told how many there are before they are put together, and raises if too many.
         """
@@ -157,20 +157,28 @@ class Items:
             )
         else:
             values = self.table[column]
-        if isinstance(value, Mapping):
-            if not value or not set(value) <= {"min", "max"}:
-                raise ValueError(
-                    f"filter: {short(column)} must be a value, a list of values, or "
-                    f'{{"min": 1, "max": 2}}, got {short(value)}'
-                )
-            inside = np.ones(len(self), dtype=bool)
-            for bound, limit in value.items():
+        if not isinstance(value, Mapping):
+            return _among(column, values, value)
+        if not value or not set(value) <= {"min", "max", "not"}:
+            raise ValueError(
+                f"filter: {short(column)} must be a value, a list of values, or "
+                f'{{"min": 1, "max": 2, "not": [3]}}, got {short(value)}'
+            )
+        inside = np.ones(len(self), dtype=bool)
+        for bound, limit in value.items():
+            if bound == "not":
+                inside &= ~_among(column, values, limit)
+            else:
                 inside &= _beyond(column, values, bound, limit)
-            return inside
-        listed = value if isinstance(value, list) else [value]
-        if any(isinstance(each, list | dict) for each in listed):
-            raise ValueError(f"filter: {short(column)} must list plain values, got {short(value)}")
-        return np.asarray(values.isin(listed), dtype=bool)
+        return inside
+
+
+def _among(column: str, values: Any, value: Any) -> NDArray[np.bool_]:
+    """Return which values are one of those wanted."""
+    listed = value if isinstance(value, list) else [value]
+    if any(isinstance(each, list | dict) for each in listed):
+        raise ValueError(f"filter: {short(column)} must list plain values, got {short(value)}")
+    return np.asarray(values.isin(listed), dtype=bool)
 
 
 def _beyond(column: str, values: Any, bound: str, limit: Any) -> NDArray[np.bool_]:

@@ -11,11 +11,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
+from msgspec import ValidationError
+
 from projbandits._validation import positive
 from projbandits.deciding import reports
 from projbandits.exceptions import UnavailableError
 from projbandits.service import messages
-from projbandits.service.messages import Message, Named, RemoteAudit, RemoteDecision
+from projbandits.service.messages import Message, Named, RemoteAudit
+from projbandits.service.schemas import RemoteDecision
 
 if TYPE_CHECKING:
     from typing import Self
@@ -29,6 +32,9 @@ Value = TypeVar("Value")
 
 FIRST, LONGEST = 0.05, 2.0
 """How many seconds pass before a request is sent again, at first and at most."""
+
+BETWEEN_LOOKS = 0.1
+"""How many seconds pass before a job is looked at again."""
 
 RETRIED = (429, 502, 503, 504)
 """What is answered when the same request may be granted later."""
@@ -100,7 +106,10 @@ class _Base:
             raise messages.raised(response.status_code, response.json() if problem else None)
         kind = response.headers.get("content-type", "")
         if kind.startswith("application/json"):
-            return message.read(response.json())
+            try:
+                return message.read(response.json())
+            except ValidationError as error:
+                kind = f"another reply: {error}"
         if kind.startswith("application/vnd.apache.parquet"):
             return message.read(response.content)
         raise RuntimeError(
@@ -276,6 +285,23 @@ class RemoteDecider:
         """Say that a decision has no outcome."""
         self._connection.send(messages.withdraw(self._path, id, why))
 
+    def learn(
+        self,
+        items: Any,
+        outcomes: Iterable[float],
+        *,
+        context: Any = None,
+        labels: Iterable[str | int] | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        """Learn from history that was not decided here: rows, or labels of the catalogue."""
+        message = messages.learn(self._path, items, outcomes, context, labels, request_id)
+        self._connection.send(message)
+
+    def expire(self, after: float | str, outcome: float | None = None) -> tuple[str, ...]:
+        """Settle the decisions whose outcome did not come in time, and return their ids."""
+        return self._connection.send(messages.expire(self._path, after, outcome))
+
     def explain(self, decision: Named) -> Explanation:
         """Say why an item was chosen."""
         return self._connection.send(messages.explain(self._path, decision))
@@ -288,7 +314,12 @@ class RemoteDecider:
         by : str, optional
             A column of the context or of meta; exposure is then compared within each of its values.
         """
-        return self._connection.send(messages.audit(self._path, by))
+        send = self._connection.send
+        job = send(messages.start_audit(self._path, by))
+        while job.state == "running":
+            time.sleep(BETWEEN_LOOKS)
+            job = send(messages.one_audit(self._path, job))
+        return send(messages.audit(self._path, job))
 
     def log(self) -> pd.DataFrame:
         """Return the decisions as a table, a row each."""
@@ -350,13 +381,35 @@ class AsyncRemoteDecider:
         """Say that a decision has no outcome."""
         await self._connection.send(messages.withdraw(self._path, id, why))
 
+    async def learn(
+        self,
+        items: Any,
+        outcomes: Iterable[float],
+        *,
+        context: Any = None,
+        labels: Iterable[str | int] | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        """Learn from history that was not decided here: rows, or labels of the catalogue."""
+        message = messages.learn(self._path, items, outcomes, context, labels, request_id)
+        await self._connection.send(message)
+
+    async def expire(self, after: float | str, outcome: float | None = None) -> tuple[str, ...]:
+        """Settle the decisions whose outcome did not come in time, and return their ids."""
+        return await self._connection.send(messages.expire(self._path, after, outcome))
+
     async def explain(self, decision: Named) -> Explanation:
         """Say why an item was chosen."""
         return await self._connection.send(messages.explain(self._path, decision))
 
     async def audit(self, *, by: str | None = None) -> RemoteAudit:
         """Show from the log whether the part that must not count had an influence."""
-        return await self._connection.send(messages.audit(self._path, by))
+        send = self._connection.send
+        job = await send(messages.start_audit(self._path, by))
+        while job.state == "running":
+            await asyncio.sleep(BETWEEN_LOOKS)
+            job = await send(messages.one_audit(self._path, job))
+        return await send(messages.audit(self._path, job))
 
     async def log(self) -> pd.DataFrame:
         """Return the decisions as a table, a row each."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from functools import partial
-from html import escape
 from importlib.resources import files
 from itertools import chain, islice
 from typing import Any
@@ -15,11 +14,11 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 
+from projbandits._format import render
 from projbandits.arms import FiniteArms
 from projbandits.deciding import Decider
 from projbandits.service import replies
 from projbandits.service.errors import Refused
-from projbandits.service.handlers import Answer
 from projbandits.service.overview import Overview
 from projbandits.service.server import COOKIE, HEADERS, Server, check_origin, problem
 
@@ -75,7 +74,7 @@ class Pages:
 
     async def sign_in_page(self, request: Request, said: str = "", status: int = 200) -> Response:
         """Return the page that asks for a token."""
-        page = _file("sign-in.html").replace("SAID", escape(said))
+        page = render("sign-in.html", said=said)
         return Response(page, status, PAGE, "text/html")
 
     async def sign_in(self, request: Request) -> Response:
@@ -132,7 +131,7 @@ class Pages:
             return problem(error)
         if said is None:
             return Response(None, 204, HEADERS)
-        return Response(Answer(said).content(), 200, HEADERS, "application/json")
+        return Response(replies.written(said), 200, HEADERS, "application/json")
 
     def _numbers(self, name: str, sent: int) -> dict[str, Any] | None:
         """Return all that the page shows, None if nothing is new."""
@@ -150,16 +149,14 @@ class Pages:
             items = len(self._server.hub.items(name))
         except KeyError:
             items = 0
-        said = {
+        return {
             "name": name,
             "strategy": repr(decider.strategy),
             "items": items,
             **seen.numbers(),
             **exploring(decider, seen),
-            "coefficients": replies.belief(decider)["coefficients"][:100],
+            "coefficients": replies.belief(decider).coefficients[:100],
         }
-        found: dict[str, Any] = replies.plain(said)
-        return found
 
 
 def exploring(decider: Decider, seen: Overview) -> dict[str, Any]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
 
-from pydantic import ValidationError
+import msgspec
 
-from projbandits._validation import short
 from projbandits.exceptions import ConflictError, DamagedError, UnavailableError, VersionError
 
 EXPECTED_ERRORS = (
@@ -23,8 +20,19 @@ EXPECTED_ERRORS = (
 )
 """What the library raises of a request."""
 
+SCHEMA = "SchemaError"
+
 LONGEST_DETAIL = 2000
 """How many characters of a message are sent."""
+
+
+class Problem(msgspec.Struct, omit_defaults=True):
+    """An error as problem details (RFC 9457)."""
+
+    title: str
+    status: int
+    detail: str
+    kind: str | None = None
 
 
 class Refused(Exception):  # noqa: N818
@@ -38,10 +46,9 @@ class Refused(Exception):  # noqa: N818
         What was wrong with which field, and the remedy.
     retry : float, optional
         After how many seconds the same request may be answered.
-    errors : sequence, optional
-        Where there are several faults, each with its field.
     kind : str, optional
-        What the library raised, for clients that raise the same.
+        What the library raised, for clients that raise the same; SCHEMA if the request does not
+        follow the description.
     """
 
     def __init__(
@@ -50,26 +57,24 @@ class Refused(Exception):  # noqa: N818
         detail: str,
         *,
         retry: float | None = None,
-        errors: list[dict[str, str]] | None = None,
         kind: str | None = None,
     ) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.retry, self.errors = status, detail, retry, errors
-        self.kind = kind
+        self.status, self.detail, self.retry, self.kind = status, detail, retry, kind
+
+    def problem(self) -> Problem:
+        """Return the problem details."""
+        title, detail = HTTPStatus(self.status).phrase, self.detail[:LONGEST_DETAIL]
+        return Problem(title, self.status, detail, kind=self.kind)
+
+    @classmethod
+    def of(cls, problem: Problem) -> Refused:
+        """Return the error with these problem details."""
+        return cls(problem.status, problem.detail, kind=problem.kind)
 
     def body(self) -> bytes:
-        """Return the problem as JSON."""
-        said: dict[str, Any] = {
-            "type": "about:blank",
-            "title": HTTPStatus(self.status).phrase,
-            "status": self.status,
-            "detail": self.detail[:LONGEST_DETAIL],
-        }
-        if self.kind:
-            said["kind"] = self.kind
-        if self.errors:
-            said["errors"] = self.errors
-        return json.dumps(said).encode()
+        """Return them as JSON."""
+        return msgspec.json.encode(self.problem())
 
     def headers(self) -> Mapping[str, str]:
         """Return the headers that go with it."""
@@ -94,8 +99,6 @@ def refused(error: BaseException) -> Refused | None:
     said = str(error)
     if isinstance(error, Refused):
         return error
-    if isinstance(error, ValidationError):
-        return _invalid(error)
     if isinstance(error, UnavailableError):
         return Refused(503, said, retry=1)
     if isinstance(error, DamagedError | VersionError):
@@ -112,22 +115,3 @@ def refused(error: BaseException) -> Refused | None:
             422, said, kind="TypeError" if isinstance(error, TypeError) else "ValueError"
         )
     return None
-
-
-def _invalid(error: ValidationError) -> Refused:
-    """Return the faults of a body, each with its field."""
-    if error.error_count() and error.errors(include_input=False)[0]["type"] == "json_invalid":
-        said = error.errors(include_input=False)[0]["msg"].removeprefix("Invalid JSON: ")
-        return Refused(400, f"the body must be JSON: {said}")
-    found = []
-    for each in error.errors(include_url=False, include_context=False)[:20]:
-        field = "/".join(map(str, each["loc"])) or "the body"
-        missing = each["type"] == "missing"
-        got = "it is missing" if missing else f"got {short(each['input'])}"
-        found.append({"field": field, "detail": f"{field}: {_lower(each['msg'])}, {got}"})
-    return Refused(422, "; ".join(each["detail"] for each in found), errors=found)
-
-
-def _lower(text: str) -> str:
-    text = text.removeprefix("Value error, ")
-    return text[:1].lower() + text[1:]

@@ -1,4 +1,4 @@
-"""What each request does. Nothing here knows of HTTP beyond a status."""
+"""What each request does: a function whose signature declares its body, query and reply."""
 
 from __future__ import annotations
 
@@ -7,19 +7,65 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    NamedTuple,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from msgspec import UNSET
 
 from projbandits._validation import check_distinct_labels, short
-from projbandits.deciding import Decider, Decision
+from projbandits.deciding import Decider
 from projbandits.exceptions import UnknownDecisionError
-from projbandits.service import item_files as items
-from projbandits.service import parquet, replies
-from projbandits.service.errors import Refused
+from projbandits.service import item_files, jobs, parquet, replies, schemas
+from projbandits.service.errors import EXPECTED_ERRORS, Problem, Refused, refused
 from projbandits.service.item_files import FORMATS
+from projbandits.service.jobs import Jobs, Kind
 from projbandits.service.registry import Hub
-from projbandits.service.schemas import Ask, Body, Make, Outcome, Tell, Withdraw
+from projbandits.service.schemas import (
+    Account,
+    Answers,
+    Ask,
+    Belief,
+    By,
+    Catalogue,
+    Deciders,
+    Decisions,
+    Described,
+    Expired,
+    Expiry,
+    Fields,
+    Items,
+    Job,
+    Labels,
+    Learn,
+    Make,
+    Page,
+    Patch,
+    Purge,
+    Question,
+    RemoteDecision,
+    Start,
+    StartAudit,
+    Tell,
+    Withdraw,
+    check_one,
+)
 
-Sent = TypeVar("Sent", bound=Body)
+if TYPE_CHECKING:
+    import pandas as pd
+
+Value = TypeVar("Value")
+Later = Callable[[], Value]
+"""A reply that is waited for by a call."""
+
+JSON = "application/json"
+PARQUET = "application/vnd.apache.parquet"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,107 +103,258 @@ class Limits:
     in_flight: int = 512
 
 
-@dataclass(frozen=True)
+@dataclass
 class Call:
-    """A request that was let in."""
+    """A request that was let in.
+
+    Parameters
+    ----------
+    hub, limits, jobs : Hub, Limits, Jobs
+        What it is worked on with.
+    path : mapping
+        The parameters in its path.
+    kind, content : str, bytes
+        The media type of its body, and the body.
+    only : str or None
+        The one decider that its token is for.
+    status : int
+        The status of the answer.
+    counted : dict
+        What it adds to counters.
+    """
 
     hub: Hub
     limits: Limits
+    jobs: Jobs
     path: Mapping[str, str]
-    query: Mapping[str, str]
-    kind: str
-    body: bytes
+    kind: str = ""
+    content: bytes = b""
     only: str | None = None
+    status: int = 200
     counted: dict[str, int] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        """Whose request it is."""
+        """The name of the decider."""
         return self.path["name"]
 
     @property
     def decider(self) -> Decider:
-        """Which decider it is about."""
+        """The decider."""
         return self.hub.decider(self.name)
 
-    def read(self, model: type[Sent]) -> Sent:
-        """Return the body, which is JSON whatever its type is said to be."""
-        return model.model_validate_json(self.body)
+    def result(self, what: Kind, part: str) -> bytes:
+        """Return a result of the job that is named."""
+        return self.jobs.result(self.name, self.path["id"], what, part)
 
 
-class Answer(NamedTuple):
-    """What is sent back: a value as JSON, a text, or a stream of bytes."""
+class Route(NamedTuple):
+    """A request that is answered.
 
-    value: Any
-    status: int = 200
-    media: str = "application/json"
+    Parameters
+    ----------
+    method, path : str
+        How it is asked for.
+    scope : str
+        What a token must allow.
+    does : callable
+        What answers it.
+    body, query : type or None
+        The schemas of body and query.
+    replies : tuple of type
+        The schemas of its reply.
+    media : str
+        The media type of its reply.
+    batched : bool
+        Whether many are worked on together.
+    heavy : bool
+        Whether it may take seconds, so that few are worked on at a time.
+    """
 
-    def content(self) -> bytes:
-        """Return it as bytes."""
-        if isinstance(self.value, str):
-            return self.value.encode()
-        return json.dumps(self.value, allow_nan=False, separators=(",", ":")).encode()
+    method: str
+    path: str
+    scope: str
+    does: Callable[..., Any]
+    body: type[Fields] | None
+    query: type[Fields] | None
+    replies: tuple[Any, ...]
+    media: str
+    batched: bool
+    heavy: bool
+
+    @property
+    def shown(self) -> str:
+        """The path as descriptions and metrics have it."""
+        return self.path.replace(":path}", "}")
 
 
-def all_deciders(call: Call) -> Answer:
+ROUTES: list[Route] = []
+ONE = "/v1/deciders/{name}"
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+
+def route(
+    method: str,
+    path: str,
+    scope: str,
+    *,
+    media: str = JSON,
+    batched: bool = False,
+    heavy: bool = False,
+) -> Callable[[Handler], Handler]:
+    """Have a function answer a request; its signature says what is sent and answered."""
+
+    def add(does: Handler) -> Handler:
+        hints = get_type_hints(does)
+        reply = hints["return"]
+        if get_origin(reply) is Callable:
+            reply = get_args(reply)[1]
+        kinds = (reply,) if get_origin(reply) in (dict, list, None) else get_args(reply)
+        sent = hints.get("body"), hints.get("query")
+        ROUTES.append(Route(method, path, scope, does, *sent, kinds, media, batched, heavy))
+        return does
+
+    return add
+
+
+@route("GET", "/v1/deciders", "observe")
+def all_deciders(call: Call) -> Deciders:
     """Return all deciders that a token may see."""
     names = [name for name in call.hub.declared_names() if call.only in (None, name)]
-    return Answer({"deciders": [_described(call.hub, name) for name in names]})
+    return Deciders([_described(call.hub, name) for name in names])
 
 
-def make(call: Call) -> Answer:
-    """Make a decider."""
-    new = call.hub.make(call.name, call.read(Make))
-    return Answer(_described(call.hub, call.name), 201 if new else 200)
+@route("PUT", ONE, "administer")
+def make(call: Call, body: Make) -> Described:
+    """Make a decider; creation is idempotent."""
+    if call.hub.make(call.name, body):
+        call.status = 201
+    return _described(call.hub, call.name)
 
 
-def one_decider(call: Call) -> Answer:
+@route("DELETE", ONE, "administer")
+def delete(call: Call, query: Purge) -> dict[str, int]:
+    """Withdraw a decider: it is kept for audits and its name is taken, unless `purge`."""
+    call.hub.delete(call.name, query.purge)
+    return {"deleted": 1}
+
+
+@route("GET", ONE, "observe")
+def one_decider(call: Call) -> Described:
     """Return one decider."""
-    return Answer(_described(call.hub, call.name))
+    return _described(call.hub, call.name)
 
 
-def put_items(call: Call) -> Answer:
+def _described(hub: Hub, name: str) -> Described:
+    declared, withdrawn = hub.declared(name), hub.withdrawn(name)
+    fields = ("columns", "protected", "strategy", "features", "half_life", "intercept", "expire")
+    said = {} if declared is None else {field: getattr(declared, field) for field in fields}
+    if declared is not None and name not in hub.names():
+        waiting = "for its catalogue"
+        return Described(name=name, waiting=waiting, withdrawn=withdrawn or UNSET, **said)
+    decider = hub.decider(name)
+    try:
+        catalogue = len(hub.items(name))
+    except KeyError:
+        catalogue = 0
+    columns = decider.columns
+    said |= {"strategy": repr(decider.strategy), "columns": columns and list(columns)}
+    return Described(
+        name=name,
+        subspace=repr(decider.subspace),
+        decisions=decider.steps,
+        observations=decider.ridge.n,
+        items=catalogue,
+        withdrawn=withdrawn or UNSET,
+        **said,
+    )
+
+
+@route("PUT", f"{ONE}/items", "administer", heavy=True)
+def put_items(call: Call, query: Labels) -> Catalogue:
     """Replace the catalogue."""
     kind = FORMATS.get(call.kind)
     if kind is None:
         raise Refused(
             415, f"the content type must be one of {', '.join(FORMATS)}, got {short(call.kind)}"
         )
-    label = call.query.get("label", items.LABEL)
-    table = items.read(kind, call.body, label, call.limits.items)
-    made = call.hub.put_items(call.name, table)
-    return Answer({"items": len(made), "columns": [str(column) for column in table.columns]})
+    table = item_files.read(kind, call.content, query.label, call.limits.items)
+    call.hub.put_items(call.name, table)
+    return _catalogue(table)
 
 
-class Begun(NamedTuple):
-    """What is left of a request: something to record, and then the answer."""
+@route("PATCH", f"{ONE}/items", "administer", heavy=True)
+def patch_items(call: Call, body: Patch) -> Catalogue:
+    """Change, add and remove items of the catalogue, all or none."""
+    removed = [*map(str, body.remove)]
+    return _catalogue(call.hub.patch_items(call.name, body.items, removed, call.limits.items).table)
 
-    work: Any
-    answer: Callable[[Any], Answer]
+
+@route("GET", f"{ONE}/items", "observe", heavy=True)
+def get_items(call: Call, query: Page) -> Items:
+    """Return items of the catalogue, in its order."""
+    table = call.hub.items(call.name).table
+    part = table.iloc[query.offset : query.offset + query.limit].reset_index()
+    rows: Any = part.astype(object).where(part.notna(), None).to_dict("records")
+    return Items(rows, len(table))
 
 
-def ask(call: Call) -> Answer:
-    """Decide."""
-    sent, decider = call.read(Ask), call.decider
+def _catalogue(table: pd.DataFrame) -> Catalogue:
+    return Catalogue(len(table), [str(column) for column in table.columns])
+
+
+@route("POST", f"{ONE}/ask", "decide", batched=True)
+def ask(call: Call, body: Ask) -> Later[RemoteDecision | Decisions | Answers]:
+    """Decide, once or for each of many `asks`."""
+    if body.asks is None:
+        return _asked(call, body)
+    if body != Ask(asks=body.asks):
+        raise ValueError("asks must come alone: each of them has the other fields")
+    _check_size(call, len(body.asks), "asks")
+    begun = [_or_problem(partial(_asked, call, each)) for each in body.asks]
+    return lambda: Answers(
+        [each if isinstance(each, Problem) else _or_problem(each) for each in begun]
+    )
+
+
+def _or_problem(work: Callable[[], Value]) -> Value | Problem:
+    """Return the result of work, or what is wrong with it."""
+    try:
+        return work()
+    except (Refused, *EXPECTED_ERRORS) as error:
+        known = refused(error)
+        if known is None:
+            raise
+        return known.problem()
+
+
+def _asked(call: Call, body: Question) -> Later[RemoteDecision | Decisions]:
+    check_one(body, "an ask")
+    for name, value, most in (
+        ("meta", body.meta, call.limits.meta),
+        ("context", body.context, call.limits.context),
+    ):
+        if value and len(json.dumps(value)) > most:
+            raise Refused(413, f"{name} must have at most {most:,} bytes of JSON")
+    several, decider = body.count > 1, call.decider
     with _called_items():
-        arms, more = _asked(call, sent)
-        decisions: list[Decision] = (
-            decider.ask(arms, count=sent.count, **more)
-            if sent.count > 1
-            else [decider.ask(arms, **more)]
+        arms, labels = _offered(call, body)
+        future = decider.submit_ask(
+            arms,
+            count=body.count if several else None,
+            context=body.context or None,
+            labels=labels,
+            request_id=body.request_id,
+            meta=body.meta,
         )
-    return _decided(call, sent, decisions)
 
+    def decided() -> RemoteDecision | Decisions:
+        with _called_items():
+            made: Any = future.result()
+        call.counted["decisions"] = call.counted.get("decisions", 0) + body.count
+        return Decisions([*map(replies.decision, made)]) if several else replies.decision(made)
 
-def begin_ask(call: Call) -> Begun | None:
-    """Begin to decide; None if that takes more than what is at hand."""
-    sent, decider = call.read(Ask), call.hub.at_hand(call.name)
-    if decider is None or (sent.items is None and not call.hub.has_items(call.name)):
-        return None
-    with _called_items():
-        arms, more = _asked(call, sent)
-        work = decider.submit_ask(arms, count=None if sent.count == 1 else sent.count, **more)
-    return Begun(work, lambda made: _decided(call, sent, made if sent.count > 1 else [made]))
+    return decided
 
 
 @contextmanager
@@ -177,50 +374,29 @@ def _called_items() -> Iterator[None]:
         elif said.startswith("labels must say who"):
             error.args = (
                 "items must say who they are, since the strategy has arm_effects: name items of "
-                f"the catalogue, or send a {items.LABEL!r} in every row",
+                f"the catalogue, or send a {item_files.LABEL!r} in every row",
             )
         raise
 
 
-def _asked(call: Call, sent: Ask) -> tuple[Any, dict[str, Any]]:
-    """Return what a decider is asked with."""
-    limits = call.limits
-    for name, value, most in (
-        ("meta", sent.meta, limits.meta),
-        ("context", sent.context, limits.context),
-    ):
-        if value and len(json.dumps(value)) > most:
-            raise Refused(413, f"{name} must have at most {most:,} bytes of JSON")
-    arms, labels = _offered(call, sent)
-    return arms, {
-        "context": sent.context or None,
-        "labels": labels,
-        "request_id": sent.request_id,
-        "meta": sent.meta,
-    }
-
-
-def _decided(call: Call, sent: Ask, decisions: list[Decision]) -> Answer:
-    call.counted["decisions"] = len(decisions)
-    said = [replies.decision(made) for made in decisions]
-    return Answer(said[0] if sent.count == 1 else {"decisions": said})
-
-
-def _offered(call: Call, sent: Ask) -> tuple[Any, Sequence[str | int] | None]:
+def _offered(call: Call, sent: Question) -> tuple[Any, Sequence[str | int] | None]:
     """Return what is on offer, and what it is called."""
-    if (sent.items is None) == (sent.filter is None):
-        given = "neither" if sent.items is None else "both"
-        raise ValueError(f"items or filter must say what is on offer, got {given}")
     if sent.filter is not None:
         chosen = call.hub.items(call.name).where(sent.filter, partial(_check_size, call))
         return chosen.arms, chosen.labels
-    listed = sent.items or []
+    return _listed(call, sent.items or [])
+
+
+def _listed(
+    call: Call, listed: list[Any], *, distinct: bool = True
+) -> tuple[Any, Sequence[str | int] | None]:
+    """Return rows, or items of the catalogue, and what they are called."""
     _check_size(call, len(listed))
     if not listed:
         raise ValueError("items must hold at least one item, got none")
     rows = [row for row in listed if isinstance(row, dict)]
     if rows and len(rows) == len(listed):
-        return _rows(call, rows)
+        return _rows(call, rows, distinct)
     named = list[str]()
     for i, label in enumerate(listed):
         if not isinstance(label, str | int) or isinstance(label, bool) or rows:
@@ -231,66 +407,56 @@ def _offered(call: Call, sent: Ask) -> tuple[Any, Sequence[str | int] | None]:
         named.append(str(label))
     if not call.hub.items(call.name).knows(named):  # perhaps another process has a new catalogue
         call.hub.look(0.0)
-    found = call.hub.items(call.name).named(named)
+    found = call.hub.items(call.name).named(named, distinct=distinct)
     return found.arms, found.labels
 
 
-def _rows(call: Call, rows: list[dict[str, Any]]) -> tuple[Any, list[str | int] | None]:
+def _rows(
+    call: Call, rows: list[dict[str, Any]], distinct: bool
+) -> tuple[Any, list[str | int] | None]:
     """Return rows, and their labels if they have them."""
-    if not any(items.LABEL in row for row in rows):
+    label = item_files.LABEL
+    if not any(label in row for row in rows):
         return rows, None
     features = call.decider.features
     taken = call.decider.columns if features is None else features.encodings_
-    if items.LABEL in (taken or ()):
+    if label in (taken or ()):
         return rows, None
-    labels = [items.label_of(row.pop(items.LABEL, None), f"row {i}") for i, row in enumerate(rows)]
-    check_distinct_labels("items", labels)
+    labels = [item_files.label_of(row.pop(label, None), f"row {i}") for i, row in enumerate(rows)]
+    if distinct:
+        check_distinct_labels("items", labels)
     return rows, labels
 
 
-def _check_size(call: Call, rows: int) -> None:
+def _check_size(call: Call, rows: int, what: str = "items") -> None:
     limits, d = call.limits, call.hub.width(call.name)
     if rows > limits.rows:
-        raise Refused(413, f"items must have at most {limits.rows:,} rows, got {rows:,}")
+        raise Refused(413, f"{what} must have at most {limits.rows:,} rows, got {rows:,}")
     if rows * d > limits.numbers:
         raise Refused(
             413, f"items must hold at most {limits.numbers:,} numbers, got {rows:,} rows of {d}"
         )
 
 
-def tell(call: Call) -> Answer:
+@route("POST", f"{ONE}/tell", "decide", batched=True)
+def tell(call: Call, body: Tell) -> Later[dict[str, int]]:
     """Report one outcome or many, all or none."""
-    pairs = _outcomes(call)
-    call.decider.tell_many(pairs)
-    return _told(call, pairs)
-
-
-def begin_tell(call: Call) -> Begun | None:
-    """Begin to report outcomes; None if their decider is not at hand."""
-    decider = call.hub.at_hand(call.name)
-    if decider is None:
-        return None
-    pairs = _outcomes(call)
-    return Begun(decider.submit_tell(pairs), lambda _: _told(call, pairs))
-
-
-def _outcomes(call: Call) -> list[tuple[str, Any]]:
-    """Return the outcomes that a request reports."""
-    sent = call.read(Tell)
-    if (sent.outcomes is None) == (sent.id is None) or (sent.outcome is None) != (sent.id is None):
+    if (body.outcome is None) != (body.id is None):
         raise ValueError(
             'the body must be {"id": "...", "outcome": 1.0} or {"outcomes": [...]}, got '
-            f"{short(sent.model_dump(exclude_unset=True))}"
+            f"{short(call.content.decode())}"
         )
-    listed = [{"id": sent.id, "outcome": sent.outcome}] if sent.outcomes is None else sent.outcomes
+    listed = [[body.id, body.outcome]] if body.outcomes is None else body.outcomes
     if len(listed) > call.limits.rows:
         raise Refused(413, f"outcomes must be at most {call.limits.rows:,}, got {len(listed):,}")
-    return [_pair(i, each) for i, each in enumerate(listed)]
+    future = call.decider.submit_tell([_pair(i, each) for i, each in enumerate(listed)])
 
+    def told() -> dict[str, int]:
+        future.result()
+        call.counted["outcomes"] = len(listed)
+        return {"told": len(listed)}
 
-def _told(call: Call, pairs: list[tuple[str, Any]]) -> Answer:
-    call.counted["outcomes"] = len(pairs)
-    return Answer({"told": len(pairs)})
+    return told
 
 
 def _pair(row: int, sent: Any) -> tuple[str, Any]:
@@ -305,22 +471,44 @@ def _pair(row: int, sent: Any) -> tuple[str, Any]:
     return sent[0], sent[1]
 
 
-def amend(call: Call) -> Answer:
+@route("POST", f"{ONE}/amend", "decide")
+def amend(call: Call, body: schemas.Told) -> dict[str, int]:
     """Correct an outcome."""
-    sent = call.read(Outcome)
-    call.decider.amend(sent.id, sent.outcome)
-    return Answer({"amended": 1})
+    call.decider.amend(body.id, body.outcome)
+    return {"amended": 1}
 
 
-def withdraw(call: Call) -> Answer:
+@route("POST", f"{ONE}/withdraw", "decide")
+def withdraw(call: Call, body: Withdraw) -> dict[str, int]:
     """Say that a decision has no outcome."""
-    sent = call.read(Withdraw)
-    call.decider.withdraw(sent.id, sent.why)
-    return Answer({"withdrawn": 1})
+    call.decider.withdraw(body.id, body.why)
+    return {"withdrawn": 1}
 
 
-def one_decision(call: Call) -> Answer:
-    """Return a decision, what became of it, and why it was made."""
+@route("POST", f"{ONE}/learn", "decide", heavy=True)
+def learn(call: Call, body: Learn) -> dict[str, int]:
+    """Learn from outcomes of items that were not decided here."""
+    with _called_items():
+        rows, labels = _listed(call, body.items, distinct=False)
+        call.decider.learn(
+            rows,
+            body.outcomes,
+            context=body.context,
+            labels=labels,
+            request_id=body.request_id,
+        )
+    return {"learnt": len(body.items)}
+
+
+@route("POST", f"{ONE}/expire", "decide", heavy=True)
+def expire(call: Call, body: Expiry) -> Expired:
+    """Settle decisions whose outcome did not come in time."""
+    return Expired([*call.decider.expire(body.after, body.outcome)])
+
+
+@route("GET", f"{ONE}/decisions/{{id:path}}", "observe")
+def one_decision(call: Call) -> Account:
+    """Return a decision, its outcome, and why it was made."""
     id, decider = call.path["id"], call.decider
     try:
         record = decider.history().find(id)
@@ -328,94 +516,73 @@ def one_decision(call: Call) -> Answer:
         raise UnknownDecisionError(
             f"id {short(id)} is unknown: no decision of {call.name!r} has it"
         ) from error
-    return Answer(replies.account(record, decider.explain(id)))
+    return replies.account(record, decider.explain(id))
 
 
-def audit(call: Call) -> Answer:
-    """Show whether the protected part had an influence; `by` is a column of the context or meta."""
-    return Answer(call.decider.audit(by=call.query.get("by")).to_dict())
+@route("GET", f"{ONE}/audit", "observe", heavy=True)
+def audit(call: Call, query: By) -> dict[str, Any]:
+    """Show whether the protected part had an influence; docs/audit.md has the schema."""
+    return call.decider.audit(by=query.by).to_dict()
 
 
-def audit_page(call: Call) -> Answer:
+@route("GET", f"{ONE}/audit.html", "observe", heavy=True, media="text/html")
+def audit_page(call: Call, query: By) -> str:
     """Show the same as a page for the person who must sign it."""
-    return Answer(call.decider.audit(by=call.query.get("by")).to_html(), media="text/html")
+    return call.decider.audit(by=query.by).to_html()
 
 
-def belief(call: Call) -> Answer:
-    """Return what a decider believes."""
-    return Answer(replies.belief(call.decider))
+@route("POST", f"{ONE}/audits", "observe")
+def start_audit(call: Call, body: StartAudit) -> Job:
+    """Start an audit; its state and result are kept."""
+    call.status = 202
+    return call.jobs.start(call.name, "audit", body.request_id, jobs.audited(body.by))
 
 
-def log(call: Call) -> Answer:
+@route("GET", f"{ONE}/audits/{{id}}", "observe")
+def one_audit(call: Call) -> Job:
+    """Return the state of an audit."""
+    return call.jobs.find(call.name, call.path["id"], "audit")
+
+
+@route("GET", f"{ONE}/audits/{{id}}/result", "observe")
+def audit_result(call: Call) -> dict[str, Any]:
+    """Return an audit that is done; docs/audit.md has the schema."""
+    found: dict[str, Any] = json.loads(call.result("audit", "json"))
+    return found
+
+
+@route("GET", f"{ONE}/audits/{{id}}/result.html", "observe", media="text/html")
+def audit_result_page(call: Call) -> str:
+    """Return an audit that is done as a page for the person who must sign it."""
+    return call.result("audit", "html").decode()
+
+
+@route("POST", f"{ONE}/exports", "observe")
+def start_export(call: Call, body: Start) -> Job:
+    """Start an export of the log; its state and result are kept."""
+    call.status = 202
+    return call.jobs.start(call.name, "export", body.request_id, jobs.exported)
+
+
+@route("GET", f"{ONE}/exports/{{id}}", "observe")
+def one_export(call: Call) -> Job:
+    """Return the state of an export."""
+    return call.jobs.find(call.name, call.path["id"], "export")
+
+
+@route("GET", f"{ONE}/exports/{{id}}/log.parquet", "observe", media=PARQUET)
+def export_result(call: Call) -> Iterator[bytes]:
+    """Return an export that is done."""
+    return iter([call.result("export", "parquet")])
+
+
+@route("GET", f"{ONE}/belief", "observe")
+def belief(call: Call) -> Belief:
+    """Return the belief of a decider."""
+    return replies.belief(call.decider)
+
+
+@route("GET", f"{ONE}/log.parquet", "observe", heavy=True, media=PARQUET)
+def log(call: Call) -> Iterator[bytes]:
     """Stream the log as a Parquet file."""
-    stream: Iterator[bytes] = parquet.streamed(call.decider)
-    return Answer(stream, media="application/vnd.apache.parquet")
-
-
-def _described(hub: Hub, name: str) -> dict[str, Any]:
-    declared = hub.declared(name)
-    said = {} if declared is None else declared.model_dump(exclude={"seed"})
-    if declared is not None and name not in hub.names():
-        return {**said, "name": name, "waiting": "for its catalogue"}
-    decider = hub.decider(name)
-    try:
-        catalogue = len(hub.items(name))
-    except KeyError:
-        catalogue = 0
-    columns = decider.columns
-    return {
-        **said,
-        "name": name,
-        "columns": None if columns is None else list(columns),
-        "strategy": repr(decider.strategy),
-        "subspace": repr(decider.subspace),
-        "decisions": decider.steps,
-        "observations": decider.ridge.n,
-        "items": catalogue,
-    }
-
-
-class Route(NamedTuple):
-    """A request that is answered.
-
-    Parameters
-    ----------
-    method, path : str
-        How it is asked for.
-    scope : str
-        What a token must allow.
-    does : callable
-        What answers it.
-    sent : type or None
-        What the body is.
-    begins : callable or None
-        What begins to answer it, if many are answered together.
-    heavy : bool
-        Whether it may take seconds, so that few are worked on at a time.
-    """
-
-    method: str
-    path: str
-    scope: str
-    does: Callable[[Call], Answer]
-    sent: type[Body] | None = None
-    begins: Callable[[Call], Begun | None] | None = None
-    heavy: bool = False
-
-
-ONE = "/v1/deciders/{name}"
-ROUTES = [
-    Route("GET", "/v1/deciders", "observe", all_deciders),
-    Route("PUT", ONE, "administer", make, Make),
-    Route("GET", ONE, "observe", one_decider),
-    Route("PUT", f"{ONE}/items", "administer", put_items, heavy=True),
-    Route("POST", f"{ONE}/ask", "decide", ask, Ask, begin_ask),
-    Route("POST", f"{ONE}/tell", "decide", tell, Tell, begin_tell),
-    Route("POST", f"{ONE}/amend", "decide", amend, Outcome),
-    Route("POST", f"{ONE}/withdraw", "decide", withdraw, Withdraw),
-    Route("GET", f"{ONE}/decisions/{{id:path}}", "observe", one_decision),
-    Route("GET", f"{ONE}/audit", "observe", audit, heavy=True),
-    Route("GET", f"{ONE}/audit.html", "observe", audit_page, heavy=True),
-    Route("GET", f"{ONE}/belief", "observe", belief),
-    Route("GET", f"{ONE}/log.parquet", "observe", log, heavy=True),
-]
+    return parquet.streamed(call.decider)

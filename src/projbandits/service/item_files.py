@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-import json
-import re
 from typing import TYPE_CHECKING, Any
 
 from projbandits._validation import check_distinct_labels, short
 from projbandits.service.errors import Refused
 from projbandits.service.footer import declared
+from projbandits.service.schemas import parsed
 from projbandits.tables import read_csv
 
 if TYPE_CHECKING:
@@ -30,9 +29,6 @@ FORMATS = {
     "application/vnd.apache.arrow.file": "arrow",
 }
 """How a catalogue may be written, by its media type."""
-
-HALF_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
-"""How half of a character may be written in JSON, or all of a rare one."""
 
 
 def read(kind: str, body: bytes, label: str, most: int) -> pd.DataFrame:
@@ -89,24 +85,34 @@ def label_of(value: Any, where: str) -> str | int:
             f"items must have labels of 1 to {LONGEST_LABEL} characters, got {short(value)} in "
             f"{where}"
         )
-    return value  # type: ignore[no-any-return]
+    return text if isinstance(value, str) else int(value)
+
+
+def row_label(row: dict[str, Any], at: int) -> str:
+    """Return the label of a row, as a text."""
+    return str(label_of(row.get(LABEL), f"row {at}, column {LABEL!r}"))
+
+
+def table_of(rows: list[dict[str, Any]], label: str, most: int) -> pd.DataFrame:
+    """Return rows as a catalogue."""
+    return _labelled(_framed(rows, most), label)
 
 
 def _json(body: bytes, label: str, most: int) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        said = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise Refused(400, f"the body must be JSON: {error}") from error
+    said: Any = parsed(body)
     rows = said.get("items") if isinstance(said, dict) else said
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError(
             f'items must be a list of objects, or {{"items": [...]}}, got {short(said)}'
         )
+    return _framed(rows, most)
+
+
+def _framed(rows: list[dict[str, Any]], most: int) -> pd.DataFrame:
+    import pandas as pd
+
     if len(rows) > most:
         raise _too_many(len(rows), most)
-    halves = HALF_CHARACTER.search(body) is not None
     for i, row in enumerate(rows):
         for name, value in row.items():
             if isinstance(value, list | dict) and not _numbers(value):
@@ -119,21 +125,11 @@ def _json(body: bytes, label: str, most: int) -> pd.DataFrame:
                     "items must hold whole numbers of 64 bits at most, got "
                     f"{short(value)} in row {i}, column {short(name)}"
                 )
-            if halves and not (_whole(name) and _whole(value)):
-                raise ValueError(
-                    f"items must hold texts of whole characters, got {short(value)} in row {i}, "
-                    f"column {short(name)}"
-                )
     return pd.DataFrame(rows)
 
 
 def _numbers(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, int | float) for each in value)
-
-
-def _whole(value: Any) -> bool:
-    """Tell whether a value is no text with half of a character."""
-    return not isinstance(value, str) or not any("\ud800" <= each <= "\udfff" for each in value)
 
 
 def _csv(body: bytes, label: str, most: int) -> pd.DataFrame:

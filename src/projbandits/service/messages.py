@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import math
+import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import quote
 
 import numpy as np
+from msgspec import convert
 
 from projbandits._validation import is_table, short
 from projbandits.deciding import Decision, reports
@@ -17,6 +20,7 @@ from projbandits.deciding.explain import Explanation
 from projbandits.deciding.labels import read_labels
 from projbandits.exceptions import ConflictError, UnavailableError, UnknownDecisionError
 from projbandits.ledger.streams import new_id
+from projbandits.service.schemas import Job, RemoteDecision
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,40 +29,6 @@ Value = TypeVar("Value")
 
 LABEL = "label"
 """Under which name a row says what it is called."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RemoteDecision:
-    """What a decider behind a service decided; the fields are those of `Decision`.
-
-    Parameters
-    ----------
-    id : str
-        What to name to `tell`.
-    label : str, int or None
-        What the chosen item is called.
-    index : int or None
-        Its row among those offered.
-    propensity : float
-        The probability with which it was chosen; nan if it is unknown.
-    estimate : float
-        Its projection reward by the estimate.
-    standard_error : float
-        That estimate's standard error; nan before any outcome is known.
-    step : int
-        t, the number of this decision, counted from 1.
-    asked : float
-        When, in seconds since 1970.
-    """
-
-    id: str
-    label: str | int | None
-    index: int | None
-    propensity: float
-    estimate: float
-    standard_error: float
-    step: int
-    asked: float
 
 
 Named = str | Decision | RemoteDecision
@@ -217,10 +187,44 @@ def explain(path: str, id: Named) -> Message[Explanation]:
     return Message("GET", f"{path}/decisions/{quote(_id(id), safe='')}", _explanation)
 
 
-def audit(path: str, by: str | None) -> Message[RemoteAudit]:
-    """Ask for the audit."""
-    query = "" if by is None else f"?by={quote(by, safe='')}"
-    return Message("GET", f"{path}/audit{query}", _audit)
+def learn(
+    path: str,
+    items: Any,
+    outcomes: Any,
+    context: Any,
+    labels: Iterable[str | int] | None,
+    request_id: str | None,
+) -> Message[None]:
+    """Learn from history; with an id in any case, so that the same can be sent again."""
+    body = {
+        "items": rows(items, labels),
+        "outcomes": [*outcomes],
+        "context": rows(context, None) if is_table(context) else context,
+        "request_id": request_id or new_id(),
+    }
+    return Message("POST", f"{path}/learn", _nothing, body)
+
+
+def expire(path: str, after: float | str, outcome: float | None) -> Message[tuple[str, ...]]:
+    """Settle what is overdue."""
+    body = {"after": after, "outcome": outcome}
+    return Message("POST", f"{path}/expire", lambda said: tuple(said["expired"]), body)
+
+
+def start_audit(path: str, by: str | None) -> Message[Job]:
+    """Start an audit; with an id, so that the same can be sent again."""
+    body = {"by": by, "request_id": secrets.token_hex(8)}
+    return Message("POST", f"{path}/audits", _job, body)
+
+
+def one_audit(path: str, job: Job) -> Message[Job]:
+    """Ask how far an audit is."""
+    return Message("GET", f"{path}/audits/{job.id}", _job)
+
+
+def audit(path: str, job: Job) -> Message[RemoteAudit]:
+    """Ask for an audit that has ended."""
+    return Message("GET", f"{path}/audits/{job.id}/result", _audit)
 
 
 def log(path: str) -> Message[pd.DataFrame]:
@@ -262,11 +266,11 @@ def _id(id: Any) -> Any:
 
 
 def _decision(said: Any) -> RemoteDecision:
-    unknown = {name: float("nan") for name, value in said.items() if value is None}
-    numbers = {"propensity", "estimate", "standard_error"}
-    known = {each.name for each in fields(RemoteDecision)}
-    values = {name: unknown.get(name, v) if name in numbers else v for name, v in said.items()}
-    return RemoteDecision(**{name: value for name, value in values.items() if name in known})
+    unknown = ("propensity", "estimate", "standard_error")
+    values = {name: said.get(name) for name in RemoteDecision.__struct_fields__}
+    return convert(
+        {**values, **{n: math.nan for n in unknown if values[n] is None}}, RemoteDecision
+    )
 
 
 def _decisions(said: Any) -> list[RemoteDecision]:
@@ -278,6 +282,10 @@ def _explanation(said: Any) -> Explanation:
 
     found = said["explanation"]
     return Explanation(found["reason"], pd.DataFrame(found["arms"]).set_index("arm"))
+
+
+def _job(said: Any) -> Job:
+    return convert(said, Job)
 
 
 def _audit(said: Any) -> RemoteAudit:

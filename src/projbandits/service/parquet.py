@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from typing import Any
 
 from projbandits.deciding import Decider
 
@@ -20,9 +21,9 @@ class Sink(io.RawIOBase):
         """Say that it can be written."""
         return True
 
-    def write(self, data: object) -> int:
+    def write(self, data: Any) -> int:
         """Take bytes."""
-        piece = bytes(data)  # type: ignore[call-overload]
+        piece = bytes(data)
         self._pieces.append(piece)
         self._size += len(piece)
         return len(piece)

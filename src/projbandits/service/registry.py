@@ -12,10 +12,10 @@ import math
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from msgspec import structs, to_builtins
 
 from projbandits import specs
 from projbandits._validation import real, short
@@ -27,8 +27,8 @@ from projbandits.exceptions import ConflictError, UnknownDecisionError
 from projbandits.ledger.documents import Documents
 from projbandits.service import item_files, raw, tokens
 from projbandits.service.catalogues import Items
-from projbandits.service.errors import refused
-from projbandits.service.schemas import Make
+from projbandits.service.errors import Refused
+from projbandits.service.schemas import Make, read
 from projbandits.service.tokens import Token
 from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
@@ -46,6 +46,9 @@ FEW_ITEMS = 100_000
 
 LOGGER = logging.getLogger("uvicorn.error")
 DECIDER, ITEMS = "decider", "items"
+JOB = "job"
+WITHDRAWN, PURGED = "withdrawn", "purged"
+"""Documents about deciders that are no longer asked, and whose history is gone."""
 DECIDER_NAME = re.compile(r"\w[\w.~-]{0,99}")
 
 
@@ -94,6 +97,9 @@ class Hub:
                     self._items.pop(name, None)
                 elif kind == DECIDER:
                     self._declared.pop(name, None)
+                elif kind == PURGED:
+                    self._deciders.pop(name, None)
+                    self._widths.pop(name, None)
             self._revisions, self._looked = found, began
 
     def known_token(self, text: str | None) -> Token | None:
@@ -117,6 +123,40 @@ class Hub:
         waiting = {name for kind, name in self._revisions if kind == DECIDER}
         return sorted(waiting | {*self.names()})
 
+    def check_active(self, name: str) -> None:
+        """Raise if a decider was withdrawn."""
+        if self.withdrawn(name):
+            raise ConflictError(
+                f"name must be that of an active decider, {name!r} was withdrawn: take another "
+                f"name, or DELETE /v1/deciders/{name}?purge=true, which deletes its history"
+            )
+
+    def withdrawn(self, name: str) -> bool:
+        """Tell whether a decider was withdrawn."""
+        self.look()
+        return (WITHDRAWN, name) in self._revisions
+
+    def delete(self, name: str, purge: bool) -> None:
+        """Withdraw a decider, or delete it with its history, so that its name is free again."""
+        if name not in self.declared_names():
+            raise _unknown(name)
+        self.documents.write(WITHDRAWN, name, b"")
+        if purge:
+            self.store.remove(name)
+            for key in self.documents.all(JOB):
+                if key.rpartition("/")[0] == name:
+                    self.remove_job(key)
+            for kind in (DECIDER, ITEMS, WITHDRAWN):
+                self.documents.remove(kind, name)
+            self.documents.write(PURGED, name, b"")
+        self.look(0.0)
+
+    def remove_job(self, key: str) -> None:
+        """Remove a job with its results."""
+        for part in self.documents.all(results(key)):
+            self.documents.remove(results(key), part)
+        self.documents.remove(JOB, key)
+
     def decider(self, name: str) -> Decider:
         """Return a decider that is there."""
         found = self._deciders.get(name)
@@ -132,22 +172,15 @@ class Hub:
                                 f"{name!r} waits for its catalogue, from which its features are "
                                 f"learnt: put it to /v1/deciders/{name}/items"
                             ) from error
-                        raise UnknownDecisionError(
-                            f"there is no decider {short(name)}: an administrator makes it by PUT "
-                            "/v1/deciders/{name}"
-                        ) from error
+                        raise _unknown(name) from error
                     self._deciders[name] = found
         return found
 
-    def at_hand(self, name: str) -> Decider | None:
-        """Return a decider that need not be opened first."""
-        return self._deciders.get(name)
-
-    def has_items(self, name: str) -> bool:
-        """Tell whether a catalogue is at hand, and small enough to be gone through at once."""
-        self.look()
-        found = self._items.get(name)
-        return found is not None and len(found) <= FEW_ITEMS
+    def at_hand(self, name: str) -> bool:
+        """Tell whether nothing of a decider must be read first, nor a large catalogue searched."""
+        items = self._items.get(name)
+        read = len(items) <= FEW_ITEMS if items else (ITEMS, name) not in self._revisions
+        return read and name in self._deciders
 
     def width(self, name: str) -> int:
         """Return how many features an arm has, which never changes."""
@@ -162,7 +195,7 @@ class Hub:
             found = self.documents.read(DECIDER, name)
             if found is None:
                 return None
-            made = Make.model_validate_json(found.body)
+            made = read(Make, found.body)
             with self._lock:
                 if self._revisions.get((DECIDER, name)) == found.revision:
                     self._declared[name] = made
@@ -199,14 +232,14 @@ class Hub:
                 # Until a catalogue comes nothing is learnt, and raw columns may be declared anew.
                 _check_same(name, before, wanted, but="features" if new else None)
             _check_seed(name, before, wanted)
-            wanted = wanted.model_copy(update={"seed": before.seed})
+            wanted = structs.replace(wanted, seed=before.seed)
         if features is not None or subspace is not None:
             self._made(name, wanted, strategy, features, subspace)
         elif before is not None:
             new = False
         elif not new:
             raise ConflictError(f"name must be that of a new decider, {name!r} was made otherwise")
-        self.documents.write(DECIDER, name, wanted.model_dump_json().encode())
+        self.documents.write(DECIDER, name, json.dumps(to_builtins(wanted)).encode())
         self.look(0.0)
         return new
 
@@ -258,10 +291,7 @@ class Hub:
     def _loaded(self, name: str) -> Items:
         stored = self.documents.read(ITEMS, name)
         if stored is None:
-            raise KeyError(
-                f"{name!r} has no catalogue: put one to /v1/deciders/{name}/items, or send rows "
-                "with all features"
-            )
+            raise _no_items(name)
         table = item_files.stored(stored.body)
         found = Items(table, self._features(name, table))
         if self._revisions.get((ITEMS, name)) != stored.revision:
@@ -271,8 +301,53 @@ class Hub:
                 self._items[name] = found
         return found
 
-    def put_items(self, name: str, table: pd.DataFrame) -> Items:
-        """Replace the catalogue of a decider, durably."""
+    def patch_items(
+        self, name: str, rows: Sequence[dict[str, Any]], removed: Sequence[str], most: int
+    ) -> Items:
+        """Change items of a catalogue, add some, and remove others, durably.
+
+        Parameters
+        ----------
+        name : str
+            Whose catalogue it is.
+        rows : sequence of dict
+            Items with their labels; of known ones, the columns that change.
+        removed : sequence of str
+            The labels of items to remove.
+        most : int
+            How many items it may have.
+        """
+        changes = [(item_files.row_label(row, i), row) for i, row in enumerate(rows)]
+        while True:
+            stored = self.documents.read(ITEMS, name)
+            if stored is None:
+                raise _no_items(name)
+            before = item_files.stored(stored.body)
+            Items(before, None).named(removed)  # it raises where one is unknown
+            kept: dict[Any, Any] = before.drop(index=list(removed)).to_dict("index")
+            for label, row in changes:
+                kept[label] = {**kept.get(label, {}), **row, item_files.LABEL: label}
+            listed = [{**row, item_files.LABEL: label} for label, row in kept.items()]
+            table = item_files.table_of(listed, item_files.LABEL, most)
+            made = self.put_items(name, table, after=stored.revision)
+            if made is not None:  # nobody else changed it meanwhile
+                return made
+
+    def put_items(
+        self, name: str, table: pd.DataFrame, *, after: int | None = None
+    ) -> Items | None:
+        """Replace the catalogue of a decider, durably.
+
+        Parameters
+        ----------
+        name : str
+            Whose catalogue it is.
+        table : DataFrame
+            The new one.
+        after : int, optional
+            The revision that it replaces. Where there is another, that stays, and this returns
+            None.
+        """
         declared = self.declared(name)
         if declared is not None and declared.features is not None and name not in self.names():
             strategy = specs.strategy(declared.strategy)
@@ -289,9 +364,9 @@ class Hub:
             # It raises, naming row and column.
             offers.read("items", named, decider.subspace, tuple(columns), penalty)
         made = Items(table, columns)
-        self.documents.write(ITEMS, name, item_files.written(table))
+        revision = self.documents.write(ITEMS, name, item_files.written(table), after=after)
         self.look(0.0)
-        return made
+        return None if revision is None else made
 
     def _features(self, name: str, table: pd.DataFrame) -> list[str] | None:
         """Return which columns are features; None if the decider makes them of raw columns."""
@@ -306,7 +381,7 @@ class Hub:
         for name in self.names():
             try:
                 declared = self.declared(name)
-                if declared is not None and declared.expire is not None:
+                if declared and declared.expire and not self.withdrawn(name):
                     when, outcome = declared.expire.after, declared.expire.outcome
                     done[name] = len(self.decider(name).expire(when, outcome))
             except (ValueError, LookupError) as error:  # of this one; the others go on
@@ -318,12 +393,30 @@ class Hub:
         self.store.close()
 
 
+def results(key: str) -> str:
+    """Return the kind of the documents that are the results of a job."""
+    return f"result of {key}"
+
+
+def _no_items(name: str) -> KeyError:
+    return KeyError(
+        f"{name!r} has no catalogue: put one to /v1/deciders/{name}/items, or send rows with all "
+        "features"
+    )
+
+
+def _unknown(name: str) -> UnknownDecisionError:
+    return UnknownDecisionError(
+        f"there is no decider {short(name)}: an administrator makes it by PUT /v1/deciders/{{name}}"
+    )
+
+
 def declaration(said: Mapping[str, Any]) -> Make:
     """Return the declaration of a decider in a file."""
     try:
-        return Make.model_validate_json(json.dumps(said, default=str))  # TOML has dates
-    except ValidationError as error:
-        raise ValueError(str(refused(error))) from error
+        return read(Make, json.dumps(said, default=str).encode())  # TOML has dates
+    except Refused as error:
+        raise ValueError(error.detail) from error
 
 
 def _check_same(name: str, before: Make, wanted: Make, but: str | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -18,10 +18,13 @@ from starlette.responses import Response, StreamingResponse
 
 from projbandits.service.batcher import Batcher
 from projbandits.service.errors import EXPECTED_ERRORS, Refused, refused
-from projbandits.service.handlers import Answer, Call, Limits, Route
-from projbandits.service.metrics import Labels, Metrics
+from projbandits.service.handlers import JSON, Call, Limits, Route
+from projbandits.service.jobs import Jobs
+from projbandits.service.metrics import Metrics
 from projbandits.service.overview import Overview
 from projbandits.service.registry import Hub
+from projbandits.service.replies import written
+from projbandits.service.schemas import read, read_query
 from projbandits.service.tokens import Token
 
 Done = TypeVar("Done")
@@ -61,6 +64,10 @@ ENDING = Refused(
 """What a caller gets whose answer would keep the process from ending."""
 
 
+class TooLong(Refused):
+    """A request that is still worked on."""
+
+
 class Server:
     """What all requests of a process share.
 
@@ -74,7 +81,7 @@ class Server:
 
     def __init__(self, hub: Hub, limits: Limits | None = None) -> None:
         self.hub, self.limits = hub, limits or Limits()
-        self.metrics = Metrics()
+        self.metrics, self.jobs = Metrics(), Jobs(hub)
         self._usual, self._heavy = CapacityLimiter(THREADS), CapacityLimiter(HEAVY_THREADS)
         self.views, self._door = CapacityLimiter(VIEWS), CapacityLimiter(1)
         self._batcher = Batcher()
@@ -83,10 +90,14 @@ class Server:
         self._in_flight: Counter[str] = Counter()
         self._flying = 0
 
+    def close(self) -> None:
+        """Finish what was begun, and close the store."""
+        self.jobs.close()
+        self.hub.close()
+
     async def answer(self, route: Route, request: Request) -> Response:
         """Return the answer to a request, or the problem with it."""
         began = time.perf_counter()
-        path = route.path.replace(":path}", "}")
         try:
             response = await self._answered(route, request)
         except ClientDisconnect:
@@ -95,8 +106,8 @@ class Server:
             response = problem(error)
         except asyncio.CancelledError:  # uvicorn has waited for it as long as a process may take
             response = problem(ENDING)
-        self.metrics.took(time.perf_counter() - began, method=route.method, path=path)
-        self.metrics.count("requests", status=str(response.status_code))
+        self.metrics.seconds.labels(route.method, route.shown).observe(time.perf_counter() - began)
+        self.metrics.requests.labels(response.status_code).inc()
         return response
 
     async def _answered(self, route: Route, request: Request) -> Response:
@@ -112,24 +123,31 @@ class Server:
             finally:
                 left()
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        call = Call(
-            self.hub, self.limits, request.path_params, request.query_params, kind, body,
-            token.decider,
-        )  # fmt: skip
-        answer: Answer | tuple[Iterator[bytes], str] | None = None
-        if route.begins is not None and len(body) <= SMALL_BODY:
+        path, only = request.path_params, token.decider
+        call = Call(self.hub, self.limits, self.jobs, path, kind, body, only)
+        begin = partial(_called, partial(_begun, route, call, request.query_params))
+        if route.batched and len(body) <= SMALL_BODY and self.hub.at_hand(call.name):
             left = self.entered(token.id)
-            answer = await self._in_time(self._batcher.add(route.begins, call, left))
-        if answer is None:
-            work = partial(_worked, route.does, call)
-            answer = await self.run(work, token.id, self._heavy if route.heavy else None)
+            reply = await self._in_time(self._batcher.add(begin, left))
+        else:
+            work = partial(_finished, begin)
+            limiter = self._heavy if route.heavy else None
+            try:
+                reply = await self.run(work, token.id, limiter)
+            except TooLong as error:
+                if "/audit" not in route.path:
+                    raise
+                raise Refused(
+                    503,
+                    f"this took more than {self.limits.seconds:g} s: start it as a job by POST "
+                    f"/v1/deciders/{name}/audits, which takes as long as it needs",
+                ) from error
         for what, many in call.counted.items():
-            self.metrics.count(what, many, decider=call.name)
-        if isinstance(answer, Answer):
-            headers = REPORT if answer.media == "text/html" else HEADERS
-            return Response(answer.content(), answer.status, headers, answer.media)
-        stream, media = answer
-        return StreamingResponse(stream, 200, HEADERS, media)
+            self.metrics.counts[what].labels(call.name).inc(many)
+        headers = REPORT if route.media == "text/html" else HEADERS
+        if isinstance(reply, Iterator):
+            return StreamingResponse(reply, call.status, headers, route.media)
+        return Response(reply, call.status, headers, route.media)
 
     async def allowed(self, request: Request, scope: str, decider: str | None) -> Token:
         """Return the token of a request, or raise if it does not allow what is asked."""
@@ -197,7 +215,7 @@ class Server:
         except TimeoutError as error:
             if not done.cancelled():
                 raise
-            raise Refused(
+            raise TooLong(
                 503,
                 f"this took more than {limit:g} s and may still be done: send the same again, with "
                 "the same id",
@@ -223,10 +241,7 @@ class Server:
         self, work: Callable[[], Done], limiter: CapacityLimiter | None = None, who: str = ""
     ) -> Done:
         """Have work done by a thread; what the library raises is a refusal."""
-        try:
-            return await self.run(work, who, limiter)
-        except EXPECTED_ERRORS as error:
-            raise refused(error) or error from error
+        return await self.run(partial(_called, work), who, limiter)
 
     async def body(self, request: Request, most: int) -> bytes:
         """Return the body, unless it is too large or too slow."""
@@ -257,26 +272,14 @@ class Server:
         return found
 
     def ready(self) -> dict[str, Any]:
-        """Return what is served, or raise if the store cannot be used."""
+        """Return the state, or raise if the store cannot be used."""
         return {"status": "ready", "deciders": len(self.hub.names())}
 
     def measured(self, only: str | None = None) -> str:
         """Return the metrics, of one decider only if a token is for that one."""
-        gauges: dict[str, list[tuple[Labels, float]]] = {
-            "pending": [],
-            "oldest_pending_seconds": [],
-            "ledger_decisions": [],
-            "ledger_outcomes": [],
-        }
-        for name in self.hub.names():
-            if only not in (None, name):
-                continue
-            seen, labels = self.overview(name), (("decider", name),)
-            for what, value in seen.gauges().items():
-                gauges[what].append((labels, value))
-        self.metrics.reach("flushes", self.hub.store.flushes)
-        gauges["requests_in_flight"] = [((), self._flying)]
-        return self.metrics.text(gauges, only)
+        names = [name for name in self.hub.names() if only in (None, name)]
+        deciders = {name: self.overview(name).gauges() for name in names}
+        return self.metrics.text(deciders, self._flying, self.hub.store.flushes, only)
 
 
 async def repeat(work: Callable[[], object], seconds: float) -> None:
@@ -302,14 +305,36 @@ def check_origin(request: Request) -> None:
         raise Refused(403, "this must be sent from a page of this server, it came from elsewhere")
 
 
-def _worked(does: Callable[[Call], Answer], call: Call) -> Answer | tuple[Iterator[bytes], str]:
-    """Return an answer; of a stream the first piece is there, so its errors are problems too."""
+def _begun(route: Route, call: Call, query: Mapping[str, str]) -> Callable[[], Any]:
+    """Begin to answer a request, and return a function that waits for what is sent back."""
+    sent = dict[str, Any]()
+    if route.scope == "decide" or route.method in ("PUT", "PATCH"):
+        call.hub.check_active(call.name)
+    if route.body is not None:
+        sent["body"] = read(route.body, call.content)
+    if route.query is not None:
+        sent["query"] = read_query(route.query, query)
+    reply = route.does(call, **sent)
+    return partial(_called, partial(_content, route, reply))
+
+
+def _finished(begin: Callable[[], Callable[[], Done]]) -> Done:
+    return begin()()
+
+
+def _content(route: Route, reply: Any) -> bytes | str | Iterator[bytes]:
+    """Return a reply as it is sent; of a stream the first piece is there, so it can fail here."""
+    if callable(reply):
+        reply = reply()
+    if isinstance(reply, Iterator):
+        return chain([next(reply)], reply)
+    return written(reply) if route.media == JSON else str(reply)
+
+
+def _called(work: Callable[[], Done]) -> Done:
+    """Return the result of work; errors of the library are problems."""
     try:
-        answer = does(call)
-        if isinstance(answer.value, Iterator):
-            first = next(answer.value)
-            return chain([first], answer.value), answer.media
-        return answer
+        return work()
     except EXPECTED_ERRORS as error:
         known = refused(error)
         if known is None:

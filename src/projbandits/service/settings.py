@@ -11,7 +11,7 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -121,8 +121,8 @@ def _check_values(said: Mapping[str, Any]) -> None:
             raise TypeError(f"deciders.{name} must be a table, got {short(each)}")
 
 
-def _check_keys(what: str, said: Any, kind: type) -> None:
-    allowed = kind.__dataclass_fields__  # type: ignore[attr-defined]
+def _check_keys(what: str, said: Any, kind: type[Settings | Limits]) -> None:
+    allowed = [each.name for each in fields(kind)]
     if not isinstance(said, Mapping):
         raise TypeError(f"{what} must be a table, got {short(said)}")
     for key in said:

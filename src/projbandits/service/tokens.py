@@ -34,7 +34,8 @@ class Token:
     hash : str
         The SHA-256 of its secret, which has 256 random bits.
     scopes : tuple of str
-        Some of decide (ask, tell, amend, withdraw), observe (read) and administer (all).
+        Some of decide (ask, tell, amend, withdraw, learn, expire), observe (read) and administer
+        (all).
     decider : str or None
         The one decider it is for; None for all.
     made : float
