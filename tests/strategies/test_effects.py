@@ -47,16 +47,6 @@ def test_the_belief_is_that_of_a_ridge_with_one_more_coordinate_for_each_arm(rat
     np.testing.assert_allclose(belief.mean_variance, spread, rtol=1e-9)
 
 
-def test_without_effects_it_is_the_ridge() -> None:
-    effects, arms, pulls = told(0.0, noise=0.4)
-    ridge = pb.Ridge.prior(D, effects.penalty).update_many(
-        arms[pulls[:, 0].astype(int)], pulls[:, 1]
-    )
-    belief = effects.moments_at(arms, arms)
-    np.testing.assert_allclose(belief.mean, arms @ ridge.theta, rtol=1e-10)
-    np.testing.assert_allclose(belief.covariance, 0.4**2 * ridge.inverse, rtol=1e-10)
-
-
 def test_the_likelihood_is_that_of_the_returns() -> None:
     effects, arms, pulls = told(1.0, noise=0.4)
     rows = pulls[:, 0].astype(int)

@@ -129,19 +129,3 @@ def test_arms_that_were_weighed_before_are_chosen_from_as_if_they_were_not(strat
             state = strategy.update(state, arms.arm(choices[0].index), float(rng.normal()))
         else:
             state = state._replace(step=step + 1)
-
-
-def test_arms_are_weighed_once_by_one_belief_unless_the_step_may_matter() -> None:
-    looked = list[int]()
-
-    class Looking(pb.EIIDS):
-        def prospect(self, state: pb.State, moments: Any) -> Prospect:
-            looked.append(state.step)
-            return super().prospect(state, moments)
-
-    arms, U = pb.FiniteArms(np.eye(3)), pb.Subspace.coordinates([0, 1], d=3)
-    strategy = Looking()
-    state = strategy.update(strategy.init(arms, U), arms.arm(1), 1.0)
-    for step in (2, 2, 3, 3):
-        strategy.select(state._replace(step=step), arms, np.random.default_rng(0))
-    assert looked == [2, 3]
