@@ -299,6 +299,11 @@ def with_item_effects(
     return wanted @ coefficients, wanted @ covariance @ wanted.T, wanted @ covariance @ returned.T
 
 
+def degrees(one: Array, other: Array) -> float:
+    """The largest angle between two subspaces, by their bases."""
+    return float(np.rad2deg(scipy.linalg.subspace_angles(one, other)).max())
+
+
 def cross_covariance(X: Array, Z: Array) -> Array:
     """cov(x, z), summed pair by pair around the means."""
     C = np.zeros((X.shape[1], Z.shape[1]))

@@ -13,8 +13,6 @@ import pytest
 
 import projbandits as pb
 from projbandits.simulation import workers
-from projbandits.simulation.cache import Store
-from projbandits.simulation.pending import Job
 from tests.commands import PLAN, SMALL, call, contents, refused
 
 
@@ -99,15 +97,15 @@ def test_with_too_little_disk_what_was_finished_stays(
     plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = plan.parent / "out"
-    keep = Store.keep
+    write = Path.write_bytes
 
-    def full(self: Store, job: Job, records: Any) -> None:
+    def full(path: Path, content: bytes) -> int:
         if list(out.glob("store/part-*")):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(out))
-        keep(self, job, records)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return write(path, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "keep", full)
+        patch.setattr(Path, "write_bytes", full)
         said = refused("simulate", plan, "--out", out, code=1)
     assert "No space left on device" in said
     assert "make room and run the same again; what was finished is kept" in said
@@ -177,3 +175,16 @@ def test_compare_refuses_what_it_cannot_run() -> None:
     assert "trials must be at least 1" in refused("compare", "random_arms", "UE", "--trials", "0")
     assert "No such option" in call("compare", "random_arms", "UE", "--trails", "3").stderr
     assert "path must be the file" in refused("compare", "wine(path='/nowhere')", "UE")
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_narrow_terminal_cuts_no_number_short() -> None:
+    command = ["compare", "random_arms", "GENTRY", "CURSE", *SMALL]
+    shown = call(*command).stdout
+    assert "…" not in shown
+    result = pb.simulate(
+        pb.problems.random_arms(), [pb.GENTRY(), pb.CURSE()], trials=20, horizon=50, progress=False
+    )
+    mean, low, high = (result.summary()[name].iloc[1] for name in ("mean", "low", "high"))
+    assert f"{mean:.3g} ({low:.3g} to {high:.3g})" in shown
+    assert call("list").exit_code == 0

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.paper import Claim, Condition
-from projbandits.paper.verdicts import Outcome, Reading, Verdict
+from projbandits.paper import Claim, Condition, Outcome, Reading, Verdict
 from projbandits.statistics import Estimate
 from tests.paper.made_up import A, made_up
 

@@ -8,8 +8,8 @@ import pytest
 
 import projbandits as pb
 from projbandits import testing
-from projbandits.finding.sums import degrees
 from projbandits.simulation import compiled, events
+from tests import naive
 
 BASE = pb.problems.random_arms(d=5, arms=12, u=3)
 
@@ -19,7 +19,7 @@ def apart(problem: pb.problems.Problem, trials: int = 20) -> float:
     for i in range(trials):
         world = problem.world(np.random.default_rng(i))
         bases = world.subspace.complement().basis, world.seen.complement().basis
-        angles.append(degrees(*bases))
+        angles.append(naive.degrees(*bases))
     return float(np.mean(angles))
 
 

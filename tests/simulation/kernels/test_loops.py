@@ -23,7 +23,7 @@ OFFERS: dict[str, Problem] = {
     ),
     "single-item": pb.problems.offers(catalogue=3, offered=1, d=3, u=3),
 }
-EFFECTS = {
+EFFECTS: dict[str, Problem] = {
     "effects": pb.problems.random_arms(d=4, arms=9, u=2),
     "wine-effects": pb.problems.wine(arms=30),
 }
