@@ -134,13 +134,6 @@ def test_results_of_infinite_sets_are_saved_too(tmp_path: Path) -> None:
         result.curve("GENTRY()", "found_best")
 
 
-def test_a_single_trial_has_no_interval() -> None:
-    result = pb.simulate(
-        pb.problems.random_arms(), pb.GENTRY(), trials=1, horizon=5, progress=False
-    )
-    assert np.isnan(result.curve("GENTRY()").low).all()
-
-
 def test_parameters_that_are_no_plain_values_are_saved_as_text(tmp_path: Path) -> None:
     def slow(t: int) -> float:
         return 0.1

@@ -14,6 +14,7 @@ import pytest
 import projbandits as pb
 from projbandits.simulation import workers
 from tests.commands import PLAN, SMALL, call, contents, refused
+from tests.worlds import run
 
 
 def test_simulate_writes_table_curves_and_figure_and_can_be_repeated(plan: Path) -> None:
@@ -135,14 +136,8 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 def test_compare_joins_the_summary_and_the_paired_differences() -> None:
     options = [*SMALL, "--seed", "3", "--baseline", "CURSE"]
     printed = call("compare", "random_arms(d=4, u=2)", "GENTRY", "CURSE", *options, "--json")
-    result = pb.simulate(
-        pb.problems.random_arms(d=4, u=2),
-        [pb.GENTRY(), pb.CURSE()],
-        trials=20,
-        horizon=50,
-        seed=3,
-        progress=False,
-    )
+    problem = pb.problems.random_arms(d=4, u=2)
+    result = run(problem, [pb.GENTRY(), pb.CURSE()], trials=20, horizon=50, seed=3)
     better, base = json.loads(printed.stdout)
     row: Any = result.paired("CURSE()").loc["GENTRY()"]
     names = ("difference", "difference_low", "difference_high", "better")
@@ -182,9 +177,8 @@ def test_a_narrow_terminal_cuts_no_number_short() -> None:
     command = ["compare", "random_arms", "GENTRY", "CURSE", *SMALL]
     shown = call(*command).stdout
     assert "…" not in shown
-    result = pb.simulate(
-        pb.problems.random_arms(), [pb.GENTRY(), pb.CURSE()], trials=20, horizon=50, progress=False
-    )
+    problem, strategies = pb.problems.random_arms(), [pb.GENTRY(), pb.CURSE()]
+    result = run(problem, strategies, trials=20, horizon=50)
     mean, low, high = (result.summary()[name].iloc[1] for name in ("mean", "low", "high"))
     assert f"{mean:.3g} ({low:.3g} to {high:.3g})" in shown
     assert call("list").exit_code == 0

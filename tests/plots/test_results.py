@@ -8,17 +8,13 @@ import pytest
 
 import projbandits as pb
 from projbandits import plots
+from tests.worlds import run
 
 
 @pytest.fixture(scope="module")
 def played() -> pb.Result:
-    return pb.simulate(
-        pb.problems.random_arms(d=3, arms=5, u=1),
-        [pb.GENTRY(alpha=a) for a in (0.1, 1.0, 10.0)] + [pb.UE()],
-        trials=5,
-        horizon=50,
-        progress=False,
-    )
+    strategies = [*(pb.GENTRY(alpha=a) for a in (0.1, 1.0, 10.0)), pb.UE()]
+    return run(pb.problems.random_arms(d=3, arms=5, u=1), strategies, trials=5, horizon=50)
 
 
 def test_regret_curves_are_the_means_with_bands(played: pb.Result) -> None:
@@ -54,9 +50,7 @@ def test_found_best_is_a_share_of_trials(played: pb.Result) -> None:
 
 
 def test_found_best_begins_where_the_window_is_full() -> None:
-    result = pb.simulate(
-        pb.problems.random_arms(), pb.GENTRY(), trials=3, horizon=1000, progress=False
-    )
+    result = run(pb.problems.random_arms(), pb.GENTRY(), trials=3, horizon=1000)
     x = np.asarray(plots.found_best(result).lines[0].get_xdata(), dtype=np.float64)
     assert x[0] == result.steps[result.steps >= 200][0]
 
@@ -83,7 +77,5 @@ def test_text_is_legible_at_one_column_width(played: pb.Result, tmp_path: Path) 
 
 def test_a_pair_of_panels_for_finite_arms_and_one_for_others(played: pb.Result) -> None:
     assert len(plots.figure_pair(played, title="both").axes) == 2
-    infinite = pb.simulate(
-        pb.problems.entropy_ball(d=2, u=1), pb.GENTRY(), trials=2, horizon=5, progress=False
-    )
+    infinite = run(pb.problems.entropy_ball(d=2, u=1), pb.GENTRY(), horizon=5)
     assert len(plots.figure_pair(infinite).axes) == 1
