@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from projbandits.simulation import cache, engines, executors
 from projbandits.simulation.plan import Spec
 from projbandits.simulation.progress import Progress
 from tests import attacks
-from tests.worlds import PAIR, SETTING_A, same
+from tests.worlds import PAIR, SETTING_A, same, until
 
 
 def run(**options: Any) -> pb.Result:
@@ -216,10 +215,7 @@ def test_the_workers_of_a_killed_run_do_not_keep_its_store(tmp_path: Path) -> No
         [sys.executable, "-c", FORKED, str(store)], start_new_session=True, stderr=subprocess.PIPE
     )
     try:
-        deadline = time.monotonic() + 120
-        while not list(store.glob("part-*")) and time.monotonic() < deadline:
-            assert process.poll() is None
-            time.sleep(0.02)
+        until(lambda: list(store.glob("part-*")), process)
         process.kill()
         process.wait()
         os.killpg(process.pid, 0)  # raises if no worker has outlived it
