@@ -96,7 +96,8 @@ def test_a_frame_keeps_its_columns_and_index() -> None:
     assert list(projected.columns) == ["race", "length", "price"]
     assert list(projected.index) == ["a", "b"]
     assert projected.to_numpy().tolist() == [[0, 3, 5], [0, 4, 6]]
-    assert U.project(frame.loc["a"]).to_dict() == {"race": 0.0, "length": 3.0, "price": 5.0}
+    row: Any = U.project(frame.loc["a"])
+    assert row.to_dict() == {"race": 0.0, "length": 3.0, "price": 5.0}
     nameless = pb.Subspace.coordinates([1], d=3).project(frame)  # goes by position
     assert nameless.to_numpy().tolist() == [[0, 3, 0], [0, 4, 0]]
 

@@ -224,7 +224,7 @@ class Fickle(pb.Ball):
 
 
 class Endless(pb.Ball):
-    longest = np.inf  # type: ignore[assignment]
+    longest = np.inf
 
 
 class Turned(pb.Ball):

@@ -37,15 +37,7 @@ ENGINES = ("reference", "compiled", "events")
 
 
 class Process:
-    """A process as deciders see it, with its own randomness and a clock that is set by hand.
-
-    Parameters
-    ----------
-    number : int
-        Different processes have different randomness.
-    now : float
-        What the clock shows, in seconds since the start.
-    """
+    """A process as deciders see it, with its own randomness and a clock that is set by hand."""
 
     def __init__(self, number: int = 0, now: float = 0.0) -> None:
         self.number = number

@@ -23,16 +23,9 @@ SPAWN = multiprocessing.get_context("spawn")
 
 
 class Place:
-    """Where deciders are kept, and the process that they are in.
+    """Where deciders are kept, in a store or in none, and the process that they are in.
 
-    Parameters
-    ----------
-    folder : Path
-        Where files may be written.
-    url : str, optional
-        A store; by default deciders are in memory.
-    apart : bool
-        Whether a second process is one, or only seems so to the decider.
+    A second process is one where `apart` is true; else it only seems so to the decider.
     """
 
     def __init__(self, folder: Path, url: str | None = None, *, apart: bool = False) -> None:

@@ -23,6 +23,7 @@ from projbandits.paper.experiments import Experiment
 from projbandits.paper.settings import Setting
 from projbandits.paper.verdicts import Outcome
 from tests.paper.made_up import A, made_up
+from tests.worlds import world_of
 
 HOLDS, FAILS, UNDECIDED = Outcome.HOLDS, Outcome.FAILS, Outcome.UNDECIDED
 
@@ -170,12 +171,8 @@ def test_thresholds_are_those_of_the_worlds_that_were_met() -> None:
     problem = pb.problems.random_arms(d=3, arms=6, u=2)
     small = dataclasses.replace(A, problem=lambda: problem)
     result = pb.simulate(problem, pb.GENTRY(), trials=4, horizon=5, seed=7, progress=False)
-    worlds = [problem.world(_stream(7, i)) for i in range(4)]
+    worlds = [world_of(problem, i, seed=7) for i in range(4)]
     expected = [theory.constants(world).alpha_threshold for world in worlds]
     np.testing.assert_array_equal(thresholds(small, result), expected)
     [condition] = exceeds_threshold(small, 1e9)({"x": result})
     assert condition.estimate.value == 1.0
-
-
-def _stream(seed: int, trial: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(trial, 0)))
