@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import projbandits
+import projbandits as pb
 
-ROOT = Path(projbandits.__file__).parent
+ROOT = Path(str(pb.__file__)).parent
 FILES = {path.relative_to(ROOT): ast.parse(path.read_text()) for path in ROOT.rglob("*.py")}
 
 

@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from projbandits._locks import locked
 from projbandits.simulation import engines, executors, records
 from projbandits.simulation.plan import Spec
 from tests.simulation.test_engines import Varied
-from tests.worlds import CONVEX, GREEDY, Recorder, run, same, trials_in
+from tests.worlds import CONVEX, GREEDY, Recorder, run, same, trials_in, until
 
 Played = list[tuple[str, int]]
 
@@ -136,13 +135,6 @@ SIZE: dict[str, Any] = {
 def start(store: Path, strategies: int, trials: int) -> "subprocess.Popen[str]":
     arguments = [sys.executable, "-c", SCRIPT, str(store), str(strategies), str(trials)]
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def until(true: Any, process: "subprocess.Popen[str]") -> None:
-    deadline = time.monotonic() + 120
-    while not true() and time.monotonic() < deadline:
-        assert process.poll() is None
-        time.sleep(0.02)
 
 
 def test_a_run_killed_while_it_grows_loses_nothing_and_ends_the_same(tmp_path: Path) -> None:
