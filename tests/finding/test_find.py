@@ -186,5 +186,8 @@ def test_side_information_that_cannot_be_used_is_named(
 ) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         pb.find_subspace(**options)
+
+
+def test_nothing_is_found_before_there_is_side_information() -> None:
     with pytest.raises(ValueError, match="there is no side information yet"):
         pb.SideInformation().find()
