@@ -35,13 +35,6 @@ def test_rank_one_updates_equal_the_direct_solution(
         assert ridge.width(x) == pytest.approx(expected, rel=1e-8)
 
 
-def test_an_update_leaves_the_old_estimate_as_it_was() -> None:
-    prior = pb.Ridge.prior(2)
-    prior.update([1.0, 2.0], 3.0)
-    assert (prior.theta == 0).all()
-    assert (prior.inverse == np.eye(2)).all()
-
-
 def test_features_far_larger_than_the_penalty_do_no_harm() -> None:
     ridge = pb.Ridge.prior(2).update([1e8, 1.0], 1.0)
     assert ridge.inverse[0, 0] == pytest.approx(2e-16, rel=1e-9)

@@ -162,12 +162,8 @@ def test_compare_keeps_its_trials_and_may_ask_for_more_of_them(tmp_path: Path) -
 
 
 def test_compare_refuses_what_it_cannot_run() -> None:
-    assert "did you mean 'GENTRY'" in refused("compare", "random_arms", "GENTRI")
-    assert "did you mean 'random_arms'" in refused("compare", "randomarms", "GENTRY")
     said = refused("compare", "random_arms", "GENTRY", "--baseline", "UE")
     assert "baseline must be one of 'GENTRY()', got 'UE()'" in said
-    assert "distinct labels" in refused("compare", "random_arms", "UE", "UE()")
-    assert "trials must be at least 1" in refused("compare", "random_arms", "UE", "--trials", "0")
     assert "No such option" in call("compare", "random_arms", "UE", "--trails", "3").stderr
     assert "path must be the file" in refused("compare", "wine(path='/nowhere')", "UE")
 

@@ -90,6 +90,9 @@ def test_products_of_a_protected_source_are_left_out_too() -> None:
     ]
     assert features.sources["segment=a:genre=news"] == {"segment", "genre"}
     assert features.subspace.names == features.names
+    everything = pb.Features(numeric=["length"], protected=["length"], constant=False).fit(FILMS)
+    with pytest.raises(ValueError, match="protected must leave a feature to decide on"):
+        _ = everything.subspace
 
 
 def test_units_do_not_matter() -> None:
@@ -321,12 +324,6 @@ def test_what_is_no_json_is_refused(text: Any) -> None:
 def test_what_cannot_be_declared_is_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         declared(**changes).fit(FILMS)
-
-
-def test_protecting_everything_is_refused() -> None:
-    features = pb.Features(numeric=["length"], protected=["length"], constant=False).fit(FILMS)
-    with pytest.raises(ValueError, match="protected must leave a feature to decide on"):
-        _ = features.subspace
 
 
 def test_it_makes_what_a_column_transformer_makes() -> None:

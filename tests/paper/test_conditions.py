@@ -7,6 +7,7 @@ import pytest
 
 import projbandits as pb
 from projbandits import statistics, theory
+from projbandits.paper import Experiment, Outcome
 from projbandits.paper.conditions import (
     beats,
     exceeds_threshold,
@@ -19,9 +20,7 @@ from projbandits.paper.conditions import (
     same_order,
     thresholds,
 )
-from projbandits.paper.experiments import Experiment
 from projbandits.paper.settings import Setting
-from projbandits.paper.verdicts import Outcome
 from tests.paper.made_up import A, made_up
 from tests.worlds import world_of
 

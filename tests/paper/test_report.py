@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from projbandits.paper import CLAIMS, FIGURES, Claim, Condition, Reproduction, reproduce
+from projbandits.paper import CLAIMS, FIGURES, Claim, Condition, Origin, Reproduction, reproduce
 from projbandits.paper.folder import Folder
 from projbandits.paper.report import render
-from projbandits.paper.verdicts import Origin
 from projbandits.statistics import Estimate
 from tests.pages import Page
 from tests.paper.made_up import A, made_up

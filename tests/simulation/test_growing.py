@@ -13,7 +13,6 @@ import pytest
 import projbandits as pb
 from projbandits._locks import locked
 from projbandits.simulation import engines, executors, records
-from projbandits.simulation.plan import Spec
 from tests.simulation.test_engines import Varied
 from tests.worlds import CONVEX, GREEDY, Recorder, run, same, trials_in, until
 
@@ -26,7 +25,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Played:
     pairs: Played = []
     original = engines.play
 
-    def play(spec: Spec, batch: Any, stop: Any) -> Any:
+    def play(spec: Any, batch: Any, stop: Any) -> Any:
         pairs.extend((label, trial) for label in spec.labels for trial in batch)
         return original(spec, batch, stop)
 
