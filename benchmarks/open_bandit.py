@@ -20,7 +20,7 @@ import pandas as pd
 import projbandits as pb
 from benchmarks.logs import obp
 from projbandits import statistics
-from projbandits.evaluation.counting import FOLDS
+from projbandits.evaluation.cells import FOLDS
 
 SHOWN = (
     "arm by arm",

@@ -10,7 +10,7 @@ from scipy import stats
 import projbandits as pb
 from projbandits.evaluation import estimators as formulas
 from projbandits.evaluation.estimators import ON_MODEL
-from projbandits.evaluation.offpolicy import Replay
+from projbandits.evaluation.predictable import Replay
 from tests.logs import FIXED, NOISE, THETA, U, always, estimates, logged
 
 

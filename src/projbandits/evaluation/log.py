@@ -15,8 +15,9 @@ import numpy as np
 from projbandits._validation import Array, positive
 from projbandits.deciding.decider import Decider
 from projbandits.deciding.offers import match
-from projbandits.evaluation.fit import Fit, fit
+from projbandits.evaluation.fit import Fit, merged
 from projbandits.evaluation.formats import VowpalRows, open_bandit
+from projbandits.evaluation.grouping import look
 from projbandits.evaluation.ledger_log import LedgerRows, ledger_rows
 from projbandits.evaluation.levels import LevelRows, with_ones
 from projbandits.evaluation.schema import Catalogue, Chunk, Schema, chunks_of
@@ -255,15 +256,15 @@ class Log:
         """
         wanted = self.matched(subspace)
         penalty = positive("penalty", penalty)
-        rows, d = self._rows, self.d
+        rows = self._rows
         if isinstance(rows, LedgerRows):  # it takes time to make all probabilities again
             rows = rows.without_chances()
         if self.intercept:
-            rows, d = LevelRows(rows), d + 1
-        n, factor = fit(self._schema, rows.pieces(), d, executor, progress)
-        if n == 0:
-            raise ValueError("log must have at least one row, got none")
-        return Fit(Ridge.from_log(penalty, n, factor, 0.0, self.d), wanted, self.names)
+            rows = LevelRows(rows)
+        numbered = self.arms is not None
+        seen = look(self._schema, rows.pieces(), numbered, False, executor, progress)
+        factor = merged(seen.by_fold(self.with_level.arms if self.intercept else self.arms))
+        return Fit(Ridge.from_log(penalty, seen.rows, factor, 0.0, self.d), wanted, self.names)
 
     def matched(self, subspace: Subspace | None) -> Subspace:
         """Return what counts in the order of the log's features; by default everything."""

@@ -32,13 +32,16 @@ LATER_DEFAULTS = {"known": -1, "told_at": -1, "ledger": "", "forgotten": 0.0}
 class Offered(NamedTuple):
     """What was on offer at a decision, how likely, the belief's factor, and which was chosen.
 
-    `open` is a factor of the decisions that were open, None if there were none.
+    The belief rests on `observations`, of which `forgotten` are no longer in it; `open` is a factor
+    of the decisions that were open, None if there were none.
     """
 
     arms: Array
     chances: Array
     belief: Array
     position: int
+    observations: int
+    forgotten: float
     open: Array | None = None
 
 
@@ -66,11 +69,30 @@ class Logged:
 
     def offers(self) -> Iterator[Offered]:
         """Yield what was offered and believed at each row whose outcome was told, in order."""
+        for t, arms in zip(self.known, self.arms(), strict=True):
+            row = {name: values[t] for name, values in self.columns.items()}
+            yield Offered(
+                arms,
+                np.asarray(row["probabilities"], dtype=np.float64),
+                np.asarray(row["belief"], dtype=np.float64),
+                int(row["position"]),
+                int(row["observations"]),
+                float(row["forgotten"]),
+                None if row["open"] is None else np.asarray(row["open"], dtype=np.float64),
+            )
+
+    def arms(self) -> Iterator[Array]:
+        """Yield the arms on offer at each row whose outcome was told, in order."""
         for t in self.known:
-            belief = np.asarray(self.columns["belief"][t], dtype=np.float64)
-            found, position = self.columns["open"][t], int(self.columns["position"][t])
-            rows = None if found is None else np.asarray(found, dtype=np.float64)
-            yield Offered(*self.offer(t), belief, position, rows)
+            x, position = self.X[t], self.columns["position"][t]
+            arms = np.asarray(self.columns["offered"][t], dtype=np.float64).reshape(-1, len(x))
+            if np.abs(arms[position] - x).max() > 1e-6 * np.abs(x).max():
+                raise ValueError(
+                    "log must have the chosen arm in its columns x[...], decision "
+                    f"{self.columns['id'][t]!r} has {x} there and was offered {arms[position]}: "
+                    "leave the columns in their order"
+                )
+            yield arms
 
     @cached_property
     def known(self) -> list[int]:
@@ -104,18 +126,6 @@ class Logged:
         order = order[after[order] >= 0]
         return order, np.searchsorted(places[order], known, "right")
 
-    def offer(self, t: int) -> tuple[Array, Array]:
-        """Return the arms that were offered at a row, and their probabilities."""
-        x, position = self.X[t], self.columns["position"][t]
-        arms = np.asarray(self.columns["offered"][t], dtype=np.float64).reshape(-1, len(x))
-        if np.abs(arms[position] - x).max() > 1e-6 * np.abs(x).max():
-            raise ValueError(
-                "log must have the chosen arm in its columns x[...], decision "
-                f"{self.columns['id'][t]!r} has {x} there and was offered {arms[position]}: leave "
-                "the columns in their order"
-            )
-        return arms, np.asarray(self.columns["probabilities"][t], dtype=np.float64)
-
     @property
     def _whole(self) -> bool:
         return self.learnt is not None and self.learnt.dim == self.learnt.ambient
@@ -129,11 +139,10 @@ class Logged:
         away = np.abs(self.learnt.matrix - self.subspace.matrix).max()
         return strategy.learns_on == "projection" and bool(away < 1e-9)
 
-    def belief(self, t: int, factor: Array, strategy: LinearStrategy) -> Ridge:
+    def belief(self, offered: Offered, strategy: LinearStrategy) -> Ridge:
         """Return what the strategy would know at a row, where the log serves it."""
-        d = self.X.shape[1]
-        n, forgotten = int(self.columns["observations"][t]), self.columns["forgotten"][t]
-        ridge = Ridge.from_log(strategy.penalty, n, factor, float(forgotten), d)
+        n, forgotten, d = offered.observations, offered.forgotten, self.X.shape[1]
+        ridge = Ridge.from_log(strategy.penalty, n, offered.belief, forgotten, d)
         if strategy.learns_on == "projection" and self._whole:
             rows = ridge.factor.copy()
             features = slice(int(ridge.intercept), -1)
@@ -144,7 +153,7 @@ class Logged:
     @cached_property
     def intercept(self) -> bool:
         """Whether the log's decider learnt a level that all outcomes share."""
-        belief = next(self.offers()).belief
+        belief = self.columns["belief"][self.known[0]]
         return bool(np.size(belief) == (self.X.shape[1] + 2) ** 2)
 
 
