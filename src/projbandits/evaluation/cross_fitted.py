@@ -53,7 +53,7 @@ class Judged(Evaluation):
         What counts, in the order of the log's features.
     look : Look
         Sums over the log.
-    triangle : ndarray of shape (d + 1, d + 1)
+    factor : ndarray of shape (d + 1, d + 1)
         The triangular factor of all rows.
     setting : Setting
         What rows were judged by.
@@ -72,7 +72,7 @@ class Judged(Evaluation):
     value: str
     subspace: Subspace
     look: Look
-    triangle: Array
+    factor: Array
     setting: Setting
     moments: Moments
     executor: Executor | None = None
@@ -82,34 +82,14 @@ class Judged(Evaluation):
     theta_hat: ClassVar[str] = "cross-fitted"
 
     @property
-    def rows(self) -> int:
-        """How many rows are behind it."""
-        return self.look.rows
-
-    @property
-    def cut(self) -> float:
-        """The largest weight of the clipped estimate."""
-        return self.setting.clip
-
-    @property
-    def factor(self) -> Array:
-        """The triangular factor of all rows."""
-        return self.triangle
-
-    @property
-    def drawn(self) -> bool:
-        """Whether the policy may be drawn to what the log overestimates."""
-        return self.policy.drawn
-
-    @property
-    def stated(self) -> bool:
-        """Whether the probabilities of all arms are known."""
-        return self.setting.chances is not None or self.look.states
+    def width(self) -> int:
+        """The number of features, the level among them."""
+        return self.log.d
 
     @property
     def evidence(self) -> Evidence:
         """What the rows say of the policy."""
-        return Independent.of(self.moments)
+        return Independent.of(self, self.moments)
 
     def beside(self, other: Judged) -> Evidence:
         """Return what the rows say of this policy, another, and the difference.
@@ -119,7 +99,7 @@ class Judged(Evaluation):
         policies = [self.policy, other.policy]
         log = self.log.with_columns([name for policy in policies for name in policy.columns])
         both = _sums(log, policies, self.look, self.setting, self.executor, None, True)
-        return Independent.of(both)
+        return Independent.of(self, both)
 
     def same_rows(self, other: Judged) -> bool:
         """Tell whether another policy was judged on the same log."""
@@ -151,15 +131,6 @@ class Judged(Evaluation):
         X, outcomes = sample(self.log, self.look.rows)
         return repeated(X, outcomes) or unknown(NO_REPEATS) if len(X) else unknown("it is empty")
 
-    def in_model(self, g: Array) -> tuple[Array | None, float]:
-        """Return with which weight the model takes in each arm's effect; more is unknown.
-
-        `g` is (X^T X)^+ m.
-        """
-        if self.look.sums is None or self.log.arms is None:
-            return None, np.nan
-        return self.look.sums.pooled().n * (self.log.arms @ g), np.nan
-
 
 @dataclass(eq=False)
 class Independent(Evidence):
@@ -167,15 +138,18 @@ class Independent(Evidence):
 
     Parameters
     ----------
+    judged : Judged
+        The policy and the log.
     squares, implied : ndarray
         The covariance of the means by the squares of the log, and as its probabilities imply it.
     """
 
+    judged: Judged
     squares: Array
     implied: Array
 
     @classmethod
-    def of(cls, sums: Moments) -> Independent:
+    def of(cls, judged: Judged, sums: Moments) -> Independent:
         """Return what sums say."""
         n, means = sums.n, sums.first / sums.n
         return cls(
@@ -185,9 +159,23 @@ class Independent(Evidence):
             sums.m / n,
             None if sums.by_arm is None else sums.by_arm[-1] / n,
             sums.spread,
+            judged.factor,
+            judged.setting.clip,
+            judged.policy.drawn,
+            judged.setting.chances is not None or judged.look.states,
+            judged,
             (sums.second - np.outer(sums.first, means)) / max(n - 1, 1.0) / n,
             sums.implied / n**2,
         )
+
+    def in_model(self, g: Array) -> tuple[Array | None, float]:
+        """Return with which weight the model takes in each arm's effect; more is unknown.
+
+        `g` is (X^T X)^+ m.
+        """
+        if self.judged.look.sums is None or self.judged.log.arms is None:
+            return None, np.nan
+        return self.judged.look.sums.pooled().n * (self.judged.log.arms @ g), np.nan
 
     def half(self, part: str, level: float, gradient: Array | None = None) -> float:
         """Return half of the interval of a sum of means, by default of one.

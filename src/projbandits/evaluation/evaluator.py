@@ -49,6 +49,14 @@ class Evidence(ABC):
     spread : ndarray of shape (d, d) or None
         The sum of x x^T times what the model leaves of returns, squared; None for noise of one
         size.
+    factor : ndarray of shape (d + 1, d + 1)
+        The triangular factor of the arms chosen and the returns.
+    cut : float
+        The largest weight of the clipped estimate.
+    drawn : bool
+        Whether the policy may be drawn to what the log overestimates.
+    stated : bool
+        Whether the probabilities of all arms are known.
     """
 
     n: float
@@ -57,6 +65,10 @@ class Evidence(ABC):
     m: Array
     by_arm: Array | None
     spread: Array | None
+    factor: Array
+    cut: float
+    drawn: bool
+    stated: bool
 
     @property
     def differs(self) -> bool:
@@ -89,6 +101,13 @@ class Evidence(ABC):
         `part` is the estimate whose weights stand behind it.
         """
 
+    @abstractmethod
+    def in_model(self, g: Array) -> tuple[Array | None, float]:
+        """Return with which weight the model takes in each arm's effect, and the effective number.
+
+        `g` is (X^T X)^+ m.
+        """
+
 
 class Evaluation(ABC):
     """A policy beside a log."""
@@ -101,28 +120,8 @@ class Evaluation(ABC):
 
     @property
     @abstractmethod
-    def rows(self) -> int:
-        """How many rows are behind it."""
-
-    @property
-    @abstractmethod
-    def cut(self) -> float:
-        """The largest weight of the clipped estimate."""
-
-    @property
-    @abstractmethod
-    def factor(self) -> Array:
-        """The triangular factor of all rows."""
-
-    @property
-    @abstractmethod
-    def drawn(self) -> bool:
-        """Whether the policy may be drawn to what the log overestimates."""
-
-    @property
-    @abstractmethod
-    def stated(self) -> bool:
-        """Whether the probabilities of all arms are known."""
+    def width(self) -> int:
+        """The number of features, the level among them."""
 
     @property
     @abstractmethod
@@ -146,18 +145,11 @@ class Evaluation(ABC):
     def lack_of_fit(self) -> LackOfFit:
         """Tell whether the linear model holds in this log."""
 
-    @abstractmethod
-    def in_model(self, g: Array) -> tuple[Array | None, float]:
-        """Return with which weight the model takes in each arm's effect, and the effective number.
-
-        `g` is (X^T X)^+ m.
-        """
-
     @property
     def everything(self) -> bool:
         """Whether the whole return counts."""
         # The level of outcomes, a feature of the log's linear model, is no projection reward.
-        return self.value == "return" or self.subspace.dim == len(self.factor) - 1
+        return self.value == "return" or self.subspace.dim == self.width
 
     @single_threaded_blas()
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
@@ -194,7 +186,8 @@ class Evaluation(ABC):
         what to know about it: whether the linear model is found not to hold (`lack_of_fit`), or how
         many weights were cut. See docs/logs.md for how the intervals are made.
         """
-        return table(found(self, self.evidence, level), self.rows, self.fit)
+        rows = self.evidence
+        return table(found(self, rows, level), rows.n, self.fit)
 
     @single_threaded_blas()
     def versus(self, other: Self, level: float = 0.95) -> pd.DataFrame:
@@ -208,7 +201,8 @@ class Evaluation(ABC):
         same = other.value == self.value and self.same_rows(other)
         if not same or np.abs(other.subspace.matrix - self.subspace.matrix).max() > 1e-9:
             raise ValueError("other must be judged on the same log, value and subspace")
-        return table(found(self, self.beside(other), level), self.rows, self.fit)
+        rows = self.beside(other)
+        return table(found(self, rows, level), rows.n, self.fit)
 
     def __str__(self) -> str:
         return words(self.value, self.estimates(), self.fit, self.everything)
@@ -269,7 +263,7 @@ def _arm_by_arm(of: Evaluation, rows: Evidence, level: float) -> dict[str, Polic
     gradient = rows.at("clipped", signs)
     cut = rows.value(gradient)
     width = rows.half("clipped", level, gradient) + abs(plain - cut)
-    how = note or names.cut(of.cut, float(rows.sides[: len(signs), 6].sum()))
+    how = note or names.cut(rows.cut, float(rows.sides[: len(signs), 6].sum()))
     value = rows.value(rows.at("doubly"))
     doubly = PolicyEstimate(value, rows.half("doubly", level) + lost, *part)
     return {
@@ -285,7 +279,7 @@ def _missing(of: Evaluation, rows: Evidence, level: float) -> tuple[float, str]:
     covered = float(rows.sides[-1, 5])
     if covered < 1 - 1e-9:
         return covered, f"{1 - covered:.1%} of the policy is on arms that the log does not have"
-    if of.stated:
+    if rows.stated:
         return covered, ""
     # Weights average 1, and those of a difference 0, where no arm of the policy is missing.
     z, total = normal_quantile(level), 0.0 if rows.differs else 1.0
@@ -320,20 +314,20 @@ def _model(of: Evaluation, rows: Evidence, level: float) -> tuple[PolicyEstimate
     m = rows.m[-1]
     if not np.isfinite(m).all():
         return PolicyEstimate(note=names.NO_OFFERS), None
-    g, rank = dual(of.factor, m)
+    g, rank = dual(rows.factor, m)
     if g is None:
         note = "the arms chosen do not span what is asked for"
         return PolicyEstimate(reached=0.0, note=note), None
-    by_arm, size = of.in_model(g)
-    value, half, free = float(m @ least_squares(of.factor)), np.nan, rows.n - rank
+    by_arm, size = rows.in_model(g)
+    value, half, free = float(m @ least_squares(rows.factor)), np.nan, rows.n - rank
     if free > 0:
-        R, d = of.factor, len(m)
+        R, d = rows.factor, len(m)
         variance = R[-1, -1] ** 2 / free * np.square(R[:-1, :-1] @ g).sum()
         if rows.spread is not None:
             variance = max(variance, g @ rows.spread @ g * rows.n / free)
         u = d if of.value == "return" else of.subspace.dim
         quantile = stdtrit(free, 0.5 + level / 2)
-        if of.drawn:
+        if rows.drawn:
             quantile = np.sqrt(u * fdtri(u, free, level))
         half = float(quantile * np.sqrt(variance))
     return PolicyEstimate(value, half, size, 1.0), by_arm

@@ -16,7 +16,7 @@ from projbandits._validation import Array, positive
 from projbandits.deciding.decider import Decider
 from projbandits.deciding.offers import match
 from projbandits.evaluation.fit import Fit, merged
-from projbandits.evaluation.formats import VowpalRows, open_bandit
+from projbandits.evaluation.formats import VowpalRows
 from projbandits.evaluation.grouping import look
 from projbandits.evaluation.ledger_log import LedgerRows, ledger_rows
 from projbandits.evaluation.levels import LevelRows, with_ones
@@ -31,7 +31,7 @@ class Log:
     """What was decided, how likely it was, and what it returned.
 
     A log reads its rows again each time it is used, piece by piece. Make one with `from_table`,
-    `from_open_bandit`, `from_vw` or `from_ledger`.
+    `from_vw` or `from_ledger`.
 
     Parameters
     ----------
@@ -148,24 +148,6 @@ class Log:
             return cls(rows, schema, listed or ())
         vectors = catalogue.vectors
         return cls(rows, schema, catalogue.columns or _numbers(vectors.shape[1]), vectors)
-
-    @classmethod
-    def from_open_bandit(cls, folder: str | os.PathLike[str]) -> Log:
-        """Return a campaign of the Open Bandit Dataset: a folder with its log and its items.
-
-        Items have a constant, their number and a column for each category. A policy's context is
-        the position on the page.
-        """
-        file, items = open_bandit(Path(folder))
-        return cls.from_table(
-            file,
-            items,
-            action="item_id",
-            propensity="propensity_score",
-            outcome="click",
-            context="position",
-            time="timestamp",
-        )
 
     @classmethod
     def from_vw(cls, path: str | os.PathLike[str], features: Sequence[str] | None = None) -> Log:

@@ -32,7 +32,7 @@ from scipy.special import stdtrit
 from projbandits._validation import Array
 from projbandits.evaluation.estimators import CLIP, Bounds, effective
 from projbandits.evaluation.evaluator import Evaluation, Evidence, dual
-from projbandits.evaluation.fit import fold
+from projbandits.evaluation.fit import factor_of
 from projbandits.evaluation.lack_of_fit import NO_REPEATS, LackOfFit, repeated, unknown
 from projbandits.evaluation.moments import within_reach
 from projbandits.statistics import normal_quantile
@@ -116,30 +116,9 @@ class Replay(Evaluation):
         return within_reach(self.outside, self.features)
 
     @property
-    def rows(self) -> int:
-        """How many decisions are behind it."""
-        return len(self.outcomes)
-
-    @property
-    def cut(self) -> float:
-        """The largest weight of the clipped estimate."""
-        return self.clip
-
-    @cached_property
-    def factor(self) -> Array:
-        """The triangular factor of all decisions."""
-        d = self.arms.shape[1]
-        return fold(np.zeros((d + 1, d + 1)), [*self.arms.T, self.outcomes])
-
-    @property
-    def drawn(self) -> bool:
-        """Whether the policy may be drawn to what the log overestimates."""
-        return True
-
-    @property
-    def stated(self) -> bool:
-        """Whether the probabilities of all arms are known."""
-        return True
+    def width(self) -> int:
+        """The number of features, the level among them."""
+        return len(self.arms.T)
 
     @property
     def evidence(self) -> Evidence:
@@ -173,15 +152,6 @@ class Replay(Evaluation):
         """Tell whether the linear model holds in this log."""
         return self.fit or unknown(NO_REPEATS)
 
-    def in_model(self, g: Array) -> tuple[Array | None, float]:
-        """Return with which weight the model takes in each arm's effect, and the effective number.
-
-        `g` is (X^T X)^+ m.
-        """
-        weights = self.arms @ g
-        by_arm = np.bincount(self.which, weights, len(self.shares)).astype(np.float64)
-        return by_arm, effective(float(np.abs(weights).sum()), float((weights**2).sum()))
-
     def terms(self) -> Array:
         """Return what each decision adds to the estimates, a column each."""
         w, r, left = self.ratios, self.outcomes, self.residuals
@@ -209,15 +179,28 @@ class Martingale(Evidence):
         last, terms = replays[-1], np.column_stack([one.terms() for one in replays])
         own = np.bincount(last.which, last.weights, len(last.shares)) / len(terms)
         return cls(
-            len(terms),
+            float(len(terms)),
             terms.mean(axis=0),
             np.array([one.sides() for one in replays]),
             np.array([one.features.mean(axis=0) for one in replays]),
             np.array([last.shares, own]),
             None,
+            factor_of(last.arms, last.outcomes),
+            last.clip,
+            True,
+            True,
             last,
             terms,
         )
+
+    def in_model(self, g: Array) -> tuple[Array | None, float]:
+        """Return with which weight the model takes in each arm's effect, and the effective number.
+
+        `g` is (X^T X)^+ m.
+        """
+        weights = self.last.arms @ g
+        by_arm = np.bincount(self.last.which, weights, len(self.last.shares)).astype(np.float64)
+        return by_arm, effective(float(np.abs(weights).sum()), float((weights**2).sum()))
 
     def half(self, part: str, level: float, gradient: Array | None = None) -> float:
         """Return half of the interval of a sum of means, by default of one.
@@ -237,7 +220,7 @@ class Martingale(Evidence):
         elif doubly:
             terms = terms - last.model
         else:
-            free = max(n - dual(last.factor, np.zeros(last.arms.shape[1]))[1], 1)
+            free = max(n - dual(self.factor, np.zeros(last.arms.shape[1]))[1], 1)
             terms, quantile = terms - last.final, float(stdtrit(free, 0.5 + level / 2))
         squares = max((terms**2).sum() * n / free, variances[:, int(doubly)].sum())
         return float(quantile / n * np.sqrt(squares))

@@ -22,11 +22,9 @@ from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
 
 NEEDED = (
-    "id", "step", "outcome_position", "outcome", "position", "offered", "probabilities",
-    "observations", "belief",
+    "id", "step", "outcome_position", "outcome", "known", "told_at", "ledger", "forgotten", "open",
+    "position", "offered", "probabilities", "observations", "belief",
 )  # fmt: skip
-LATER_DEFAULTS = {"known": -1, "told_at": -1, "ledger": "", "forgotten": 0.0}
-"""What logs of earlier versions lack."""
 
 
 class Offered(NamedTuple):
@@ -78,7 +76,7 @@ class Logged:
                 int(row["position"]),
                 int(row["observations"]),
                 float(row["forgotten"]),
-                None if row["open"] is None else np.asarray(row["open"], dtype=np.float64),
+                None if np.ndim(row["open"]) == 0 else np.asarray(row["open"], dtype=np.float64),
             )
 
     def arms(self) -> Iterator[Array]:
@@ -101,9 +99,8 @@ class Logged:
 
     @cached_property
     def deciders(self) -> int:
-        """How many deciders' decisions are in the log: by their keys, or the names in their ids."""
-        pairs = zip(self.columns["ledger"], self.columns["id"], strict=True)
-        return len({key or id.rpartition("-")[0] for key, id in pairs})
+        """How many deciders' decisions are in the log."""
+        return len({*self.columns["ledger"]})
 
     @property
     def outcomes(self) -> Array:
@@ -117,13 +114,11 @@ class Logged:
             np.array(self.columns[name], dtype=np.int64)
             for name in ("outcome_position", "told_at", "known")
         )
-        if self.deciders > 1 or (known < 0).any() or (places[after >= 0] < 0).any():
-            order = np.argsort(after, kind="stable")
-            order = order[after[order] >= 0]
-            return order, np.searchsorted(after[order], self.columns["step"])
         # By their places in the ledger, which also tell what one process knew of another's.
-        order = np.argsort(places, kind="stable")
+        order = np.argsort(after if self.deciders > 1 else places, kind="stable")
         order = order[after[order] >= 0]
+        if self.deciders > 1:
+            return order, np.searchsorted(after[order], self.columns["step"])
         return order, np.searchsorted(places[order], known, "right")
 
     @property
@@ -183,13 +178,8 @@ def open_log(log: Any, subspace: Subspace | None) -> Logged:
             "returned, or a Parquet file of it"
         )
     order = np.argsort(log["step"].to_numpy(), kind="stable").tolist()
-    columns = {name: log[name].to_list() for name in NEEDED}
-    for name, default in LATER_DEFAULTS.items():
-        given = log[name].to_list() if name in log.columns else [default] * len(order)
-        columns[name] = [each if isinstance(each, type(default)) else default for each in given]
-    rows: list[Any] = log["open"].to_list() if "open" in log.columns else [None] * len(order)
-    columns["open"] = [None if np.ndim(each) == 0 else each for each in rows]
-    columns = {name: [values[i] for i in order] for name, values in columns.items()}
+    given = {name: log[name].to_list() for name in NEEDED}
+    columns = {name: [values[i] for i in order] for name, values in given.items()}
     _check_rows(columns)
     about = getattr(log, "attrs", {}).get(ATTRIBUTE)
     names = [name[2:-1] for name in features]
