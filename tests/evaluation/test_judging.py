@@ -13,7 +13,7 @@ from scipy.stats import chi2, norm, t
 import projbandits as pb
 from projbandits.evaluation import estimators
 from projbandits.evaluation import sources as pieces
-from projbandits.evaluation.counting import FOLDS
+from projbandits.evaluation.cells import FOLDS
 from projbandits.evaluation.estimators import ESTIMATE_NAMES, ON_MODEL
 from tests import naive
 from tests.evaluation.tables import ARMS, LOGGED, OTHER, THETA, U, by_segment, log, other, table

@@ -209,29 +209,6 @@ def test_what_is_no_log_is_said(tmp_path: Path) -> None:
         log(rows).fit(pb.Subspace.without("race", columns=["a", "bb", "race"]))
 
 
-def test_an_open_bandit_folder_is_read(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    pd.DataFrame(
-        {
-            "timestamp": pd.date_range("2019-11-24", periods=60, tz="UTC").astype(str),
-            "item_id": rng.integers(0, 3, 60),
-            "position": rng.integers(1, 4, 60),
-            "click": rng.integers(0, 2, 60),
-            "propensity_score": 1 / 3,
-        }
-    ).to_csv(tmp_path / "men.csv")
-    items = {"item_id": [0, 1, 2], "item_feature_0": [0.5, -1.0, 2.0]}
-    pd.DataFrame({**items, "item_feature_1": ["x", "y", "x"]}).to_csv(tmp_path / "item_context.csv")
-    found = pb.Log.from_open_bandit(tmp_path)
-    assert found.names == ("constant", "item_feature_0", "item_feature_1_x", "item_feature_1_y")
-    chunk = next(found.chunks())
-    assert set(chunk.context["position"]) == {1, 2, 3}
-    even = pb.replay(found, lambda arms, context: np.full(3, 1 / 3), value="return").estimates()
-    assert even.loc["arm by arm", "value"] == pytest.approx(chunk.outcome.mean())
-    with pytest.raises(ValueError, match=r"item_context\.csv and one other"):
-        pb.Log.from_open_bandit(tmp_path.parent)
-
-
 def vowpal(path: Path, n: int = 200, **changed: Any) -> Path:
     rng = np.random.default_rng(0)
     lines = []

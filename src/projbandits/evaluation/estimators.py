@@ -85,7 +85,7 @@ class PolicyEstimate(NamedTuple):
         return (self.value - self.half, self.value + self.half) if not self.bounds else self.bounds
 
 
-def table(found: Mapping[str, PolicyEstimate], n: int, fit: LackOfFit | None) -> pd.DataFrame:
+def table(found: Mapping[str, PolicyEstimate], n: float, fit: LackOfFit | None) -> pd.DataFrame:
     """Return estimates as a table, those marked that rest on a model that does not hold."""
     import pandas as pd
 
@@ -95,7 +95,7 @@ def table(found: Mapping[str, PolicyEstimate], n: int, fit: LackOfFit | None) ->
             "value": {name: each.value for name, each in found.items()},
             "low": {name: each.ends[0] for name, each in found.items()},
             "high": {name: each.ends[1] for name, each in found.items()},
-            "decisions": dict.fromkeys(found, float(n)),
+            "decisions": dict.fromkeys(found, n),
             "effective": {name: each.effective for name, each in found.items()},
             "reached": {name: each.reached for name, each in found.items()},
             "unsupported": {name: 1.0 - each.reached for name, each in found.items()},
