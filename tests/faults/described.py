@@ -53,7 +53,7 @@ def _value(rng: random.Random, said: dict[str, Any], schema: dict[str, Any], dep
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return _value(rng, said, said["components"]["schemas"][name], depth)
-    if "anyOf" in schema:
+    if "anyOf" in schema and "properties" not in schema:
         return _value(rng, said, rng.choice(schema["anyOf"]), depth)
     kinds = schema.get("type", ["string", "number", "boolean", "null", "object"])
     kind = kinds if isinstance(kinds, str) else rng.choice(kinds)

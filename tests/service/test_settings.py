@@ -91,6 +91,7 @@ def test_settings_come_from_a_file_and_the_command_line(tmp_path: Path) -> None:
     assert prepare(settings) is None  # the same deciders again
     assert repr(pb.Decider.open(settings.store, "films").strategy) == "GENTRY()"
     declared = settings.deciders["films"]
+    pb.Decider.open(settings.store, "films").learn([[1.0, 1.0]], [1.0])
     for field, value, said in (
         ("expire", {"after": "1h"}, None),  # the only one that may change
         ("strategy", "CURSE()", "deciders.films: strategy must be 'GENTRY()', as 'films' was"),

@@ -50,6 +50,10 @@ REMOVE_LEDGER = (
     "DELETE FROM projbandits_snapshots WHERE ledger = ?",
     "DELETE FROM projbandits_ledgers WHERE number = ?",
 )
+USED = (
+    "SELECT 1 FROM projbandits_events WHERE ledger = ? AND kind NOT IN ('opened', 'changed') "
+    "LIMIT 1"
+)
 NEW_LEDGER = "INSERT INTO projbandits_ledgers (name) VALUES (?)"
 LOCK = "SELECT number FROM projbandits_ledgers WHERE number = ? FOR UPDATE"
 

@@ -101,13 +101,27 @@ class Store:
             database.run(statements.ADD, row)
         return Ledger(self, number, name, given)
 
-    def remove(self, name: str) -> None:
-        """Remove a ledger with all its events; one that is not there is no error."""
+    def remove(self, name: str, *, used: bool = True) -> bool:
+        """Remove a ledger with all its events; one that is not there is no error.
+
+        Parameters
+        ----------
+        name : str
+            The name of the ledger.
+        used : bool
+            Whether to remove it although something was decided or learnt; otherwise this returns
+            False then.
+        """
         self._here()
         with self.database.transaction():
             for (number,) in self.database.run(statements.NUMBER, (name,)):
+                if not self.database.sqlite:
+                    self.database.run(statements.LOCK, (number,))
+                if not used and self.database.run(statements.USED, (number,)):
+                    return False
                 for statement in statements.REMOVE_LEDGER:
                     self.database.change(statement, [(number,)])
+        return True
 
     def open(self, name: str, given: Sequence[LinearStrategy] = ()) -> Ledger:
         """Return a ledger that is there; raise an error, with the names that are, if it is not."""

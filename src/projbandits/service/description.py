@@ -13,10 +13,11 @@ from projbandits._version import __version__
 from projbandits.service.errors import Problem
 from projbandits.service.handlers import JSON, ROUTES, Route
 from projbandits.service.item_files import FORMATS
+from projbandits.service.schemas import Fields
 
 PATH = {"type": "string", "minLength": 1, "maxLength": 200}
-ROWS = {"type": "array", "items": {"type": "object"}}
-CATALOGUE = {kind: {"schema": {"type": "string"}} for kind in FORMATS} | {
+ROWS = {"type": "array", "minItems": 1, "items": {"type": "object", "minProperties": 1}}
+CATALOGUE = {kind: {"schema": {"type": "string"}} for kind in FORMATS if "form" not in kind} | {
     JSON: {"schema": {"type": "object", "properties": {"items": ROWS}, "required": ["items"]}}
 }
 
@@ -27,11 +28,9 @@ def description() -> dict[str, Any]:
     sent = [kind for route in ROUTES for kind in (route.body, route.query) if kind]
     replied = [kind for route in ROUTES if route.media == JSON for kind in route.replies]
     _, bodies = schemas(sent)
-    for kind in (schema for schema in sent if schema.one_of):
-        bodies[kind.__name__]["oneOf"] = [
-            {"required": [field], "properties": {field: {"not": {"type": "null"}}}}
-            for field in kind.one_of
-        ]
+    for kind in sent:
+        if kind.one_of:
+            bodies[kind.__name__]["anyOf"] = _alternatives(kind)
     _, replies = schemas([*replied, Problem])
     paths = dict[str, dict[str, Any]]()
     for route in ROUTES:
@@ -51,6 +50,22 @@ def description() -> dict[str, Any]:
             "securitySchemes": {"token": bearer},
         },
     }
+
+
+def _alternatives(kind: type[Fields]) -> list[dict[str, Any]]:
+    """Return what each alternative of a request needs, and must not have."""
+    groups = [each.split(" and ") for each in kind.one_of]
+    return [
+        {
+            "required": fields,
+            "properties": {
+                name: {"not": {"type": "null"}} if group is fields else {"type": "null"}
+                for group in groups
+                for name in group
+            },
+        }
+        for fields in groups
+    ]
 
 
 def schemas(kinds: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -34,6 +34,7 @@ from projbandits.service.schemas import (
     Belief,
     By,
     Catalogue,
+    Decided,
     Deciders,
     Decisions,
     Described,
@@ -49,7 +50,6 @@ from projbandits.service.schemas import (
     Patch,
     Purge,
     Question,
-    RemoteDecision,
     Start,
     StartAudit,
     Tell,
@@ -304,7 +304,7 @@ def _catalogue(table: pd.DataFrame) -> Catalogue:
 
 
 @route("POST", f"{ONE}/ask", "decide", batched=True)
-def ask(call: Call, body: Ask) -> Later[RemoteDecision | Decisions | Answers]:
+def ask(call: Call, body: Ask) -> Later[Decided | Decisions | Answers]:
     """Decide, once or for each of many `asks`."""
     if body.asks is None:
         return _asked(call, body)
@@ -328,7 +328,7 @@ def _or_problem(work: Callable[[], Value]) -> Value | Problem:
         return known.problem()
 
 
-def _asked(call: Call, body: Question) -> Later[RemoteDecision | Decisions]:
+def _asked(call: Call, body: Question) -> Later[Decided | Decisions]:
     check_one(body, "an ask")
     for name, value, most in (
         ("meta", body.meta, call.limits.meta),
@@ -336,23 +336,24 @@ def _asked(call: Call, body: Question) -> Later[RemoteDecision | Decisions]:
     ):
         if value and len(json.dumps(value)) > most:
             raise Refused(413, f"{name} must have at most {most:,} bytes of JSON")
-    several, decider = body.count > 1, call.decider
+    decider, context = call.decider, body.context or {}
     with _called_items():
         arms, labels = _offered(call, body)
         future = decider.submit_ask(
             arms,
-            count=body.count if several else None,
-            context=body.context or None,
+            count=body.count if body.count > 1 else None,
+            context=context or None,
             labels=labels,
             request_id=body.request_id,
             meta=body.meta,
         )
 
-    def decided() -> RemoteDecision | Decisions:
+    def decided() -> Decided | Decisions:
         with _called_items():
-            made: Any = future.result()
+            made = future.result()
         call.counted["decisions"] = call.counted.get("decisions", 0) + body.count
-        return Decisions([*map(replies.decision, made)]) if several else replies.decision(made)
+        warnings = replies.unknown_levels(decider.features, context) if context else []
+        return replies.decided(made, warnings)
 
     return decided
 
@@ -441,11 +442,6 @@ def _check_size(call: Call, rows: int, what: str = "items") -> None:
 @route("POST", f"{ONE}/tell", "decide", batched=True)
 def tell(call: Call, body: Tell) -> Later[dict[str, int]]:
     """Report one outcome or many, all or none."""
-    if (body.outcome is None) != (body.id is None):
-        raise ValueError(
-            'the body must be {"id": "...", "outcome": 1.0} or {"outcomes": [...]}, got '
-            f"{short(call.content.decode())}"
-        )
     listed = [[body.id, body.outcome]] if body.outcomes is None else body.outcomes
     if len(listed) > call.limits.rows:
         raise Refused(413, f"outcomes must be at most {call.limits.rows:,}, got {len(listed):,}")

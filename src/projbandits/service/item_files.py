@@ -186,8 +186,8 @@ def _labelled(table: pd.DataFrame, label: str) -> pd.DataFrame:
     if len(set(named)) < len(named):
         raise ValueError(f"items must have distinct columns, got {short(named, 200)}")
     table.columns = named
-    if not len(table):
-        raise ValueError("items must have at least one row, got none")
+    if not table.size:
+        raise ValueError("items must have at least one row with columns, got none")
     if label not in named:
         raise ValueError(
             f"items must have a column {label!r} that says what each is called, got "

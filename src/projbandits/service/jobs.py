@@ -74,7 +74,7 @@ class Jobs:
             if before is not None and before.state != "lost":
                 return before
             if len(self._running) >= WAITING:
-                raise Refused(503, f"{WAITING} jobs are under way: send this again", retry=5)
+                raise Refused(429, f"{WAITING} jobs are under way: send this again", retry=5)
             self._running[key] = job
         self._write(key, job)
         self._forget(name)

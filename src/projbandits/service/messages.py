@@ -6,6 +6,7 @@ import io
 import json
 import math
 import secrets
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -14,7 +15,7 @@ from urllib.parse import quote
 import numpy as np
 from msgspec import convert
 
-from projbandits._validation import is_table, short
+from projbandits._validation import is_table, outside, short
 from projbandits.deciding import Decision, reports
 from projbandits.deciding.explain import Explanation
 from projbandits.deciding.labels import read_labels
@@ -265,7 +266,13 @@ def _id(id: Any) -> Any:
     return id.id if isinstance(id, RemoteDecision) else id
 
 
+def _warn(said: Any) -> None:
+    for warning in said.get("warnings", ()):
+        warnings.warn(warning, UserWarning, stacklevel=outside())
+
+
 def _decision(said: Any) -> RemoteDecision:
+    _warn(said)
     unknown = ("propensity", "estimate", "standard_error")
     values = {name: said.get(name) for name in RemoteDecision.__struct_fields__}
     return convert(
@@ -274,6 +281,7 @@ def _decision(said: Any) -> RemoteDecision:
 
 
 def _decisions(said: Any) -> list[RemoteDecision]:
+    _warn(said)
     return [_decision(each) for each in said.get("decisions", [said])]
 
 

@@ -203,7 +203,24 @@ class Hub:
         return self._declared[name]
 
     def make(self, name: str, wanted: Make) -> bool:
-        """Make a decider, and tell whether it is new; the same again is harmless."""
+        """Make a decider, and tell whether it is new; creation is idempotent.
+
+        One that has decided and learnt nothing may be declared anew, without its catalogue.
+        """
+        self.check_active(name)
+        try:
+            return self._make(name, wanted)
+        except ConflictError:
+            if name in self.names() and not self.store.remove(name, used=False):
+                raise
+        for kind in (DECIDER, ITEMS):
+            self.documents.remove(kind, name)
+        self.documents.write(PURGED, name, b"")
+        self.look(0.0)
+        self._make(name, wanted)
+        return False
+
+    def _make(self, name: str, wanted: Make) -> bool:
         if not DECIDER_NAME.fullmatch(name):
             raise ValueError(
                 "name must have 1 to 100 letters, digits, '_', '-', '.' or '~', and begin with a "
@@ -229,8 +246,7 @@ class Hub:
         before = self.declared(name)
         if before is not None:
             if features is None and subspace is None:
-                # Until a catalogue comes nothing is learnt, and raw columns may be declared anew.
-                _check_same(name, before, wanted, but="features" if new else None)
+                _check_same(name, before, wanted)
             _check_seed(name, before, wanted)
             wanted = structs.replace(wanted, seed=before.seed)
         if features is not None or subspace is not None:
@@ -419,17 +435,14 @@ def declaration(said: Mapping[str, Any]) -> Make:
         raise ValueError(error.detail) from error
 
 
-def _check_same(name: str, before: Make, wanted: Make, but: str | None = None) -> None:
-    """Raise, naming the field, if a decider was declared otherwise before; one may differ."""
+def _check_same(name: str, before: Make, wanted: Make) -> None:
+    """Raise, naming the field, if a decider was declared otherwise before."""
     for field in ("columns", "protected", "strategy", "features", "half_life", "intercept"):
-        if field == but:
-            continue
         was, now = getattr(before, field), getattr(wanted, field)
         if _meaning(field, was) != _meaning(field, now):
             raise ConflictError(
                 f"{field} must be {was!r}, as {name!r} was declared before, got {now!r}: take "
-                "another name, or change the decider by Decider.open(store, name).change(...) in "
-                "Python"
+                "another name, or call Decider.open(store, name).reconfigure(...) in Python"
             )
 
 

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
+from projbandits._validation import did_you_mean, is_missing, short
 from projbandits.deciding import Decider, Decision
 from projbandits.deciding.explain import Explanation
+from projbandits.features.encodings import Categorical
+from projbandits.features.features import Features
 from projbandits.ledger.history import Record
-from projbandits.service.schemas import Account, Belief, Coefficient, Reason, RemoteDecision
+from projbandits.service.schemas import (
+    Account,
+    Belief,
+    Coefficient,
+    Decided,
+    Decisions,
+    Reason,
+    RemoteDecision,
+)
 from projbandits.subspace import feature_names
 
 Z = 1.959963984540054
@@ -42,6 +55,32 @@ def _plain(value: Any) -> Any:
 def decision(made: Decision) -> RemoteDecision:
     """Return a decision."""
     return RemoteDecision(**_fields(made))
+
+
+def decided(made: Decision | list[Decision], warnings: list[str]) -> Decided | Decisions:
+    """Return a decision, or several, with warnings about the request."""
+    said = warnings or UNSET
+    if isinstance(made, list):
+        return Decisions([*map(decision, made)], said)
+    return Decided(**_fields(made), warnings=said)
+
+
+def unknown_levels(features: Features | None, context: Mapping[str, Any]) -> list[str]:
+    """Return a warning for each level of the context that the features do not know."""
+    found = []
+    for name, value in context.items() if features else ():
+        source = features.encodings_.get(name) if features else None
+        if (
+            isinstance(source, Categorical)
+            and not source.folded
+            and not is_missing(value)
+            and value not in source.levels
+        ):
+            hint = did_you_mean(str(value), map(str, source.levels))
+            found.append(
+                f"context: {name!r} has no level {short(value)}, and counts as another level{hint}"
+            )
+    return found
 
 
 def _fields(made: Decision) -> dict[str, Any]:

@@ -27,10 +27,32 @@ Row = dict[str, Any]
 # The library checks these itself, in its own words; here they are only described.
 Outcome = Annotated[Any, Meta(extra_json_schema={"type": ["number", "boolean"]})]
 Item = Annotated[Any, Meta(extra_json_schema={"type": ["string", "integer", "object"]})]
+Labelled = Annotated[Row, Meta(extra_json_schema={"required": ["label"]})]
+Some = Meta(extra_json_schema={"minItems": 1})
+Span = Annotated[
+    str, Meta(extra_json_schema={"pattern": r"^[1-9][0-9]{0,3}[smhdw]$", "examples": ["24h"]})
+]
+Time = Annotated[float, Meta(gt=0)] | Span
+Pair = Annotated[
+    Any,
+    Meta(
+        extra_json_schema={
+            "anyOf": [
+                {"$ref": "#/components/schemas/Told"},
+                {
+                    "type": "array",
+                    "prefixItems": [{"type": "string"}, {"type": ["number", "boolean"]}],
+                    "minItems": 2,
+                    "maxItems": 2,
+                },
+            ]
+        }
+    ),
+]
 
 
 class Fields(Struct, kw_only=True, forbid_unknown_fields=True):
-    """A JSON object, or a query, without unknown fields; `one_of` its fields may not be null."""
+    """A JSON object, or a query, without unknown fields; `one_of` its fields is given."""
 
     one_of: ClassVar[tuple[str, ...]] = ()
 
@@ -38,7 +60,7 @@ class Fields(Struct, kw_only=True, forbid_unknown_fields=True):
 class Expiry(Fields):
     """When a decision without an outcome is settled, and how."""
 
-    after: Annotated[float | str, Meta(description="seconds, or a text such as '24h'")]
+    after: Annotated[Time, Meta(description="seconds, or a text such as '24h'")]
     outcome: Annotated[
         float | None, Meta(description="the outcome to assume; null: none, and nothing is learnt")
     ] = None
@@ -47,8 +69,10 @@ class Expiry(Fields):
 class Make(Fields):
     """The declaration of a decider. Creation is idempotent."""
 
+    one_of: ClassVar[tuple[str, ...]] = ("columns", "features")
+
     columns: Annotated[
-        list[str] | None, Meta(description="the features by name, in their order")
+        Annotated[list[str], Some] | None, Meta(description="the features by name, in their order")
     ] = None
     protected: Annotated[
         list[str], Meta(description="those of the columns that must not count")
@@ -62,7 +86,7 @@ class Make(Fields):
         ),
     ] = None
     half_life: Annotated[
-        float | str | None,
+        Time | None,
         Meta(description="after how many decisions, or how much time ('60d'), outcomes fade"),
     ] = None
     intercept: Annotated[bool, Meta(description="whether a level of all outcomes is learnt")] = True
@@ -80,7 +104,7 @@ class Question(Fields):
     one_of: ClassVar[tuple[str, ...]] = ("items", "filter")
 
     items: Annotated[
-        list[Item] | None,
+        Annotated[list[Item], Some] | None,
         Meta(description="labels of the catalogue, or rows as objects with all features"),
     ] = None
     filter: Annotated[
@@ -118,12 +142,12 @@ class Told(Fields):
 class Tell(Fields):
     """One outcome, or many: all or none."""
 
-    one_of: ClassVar[tuple[str, ...]] = ("id", "outcomes")
+    one_of: ClassVar[tuple[str, ...]] = ("id and outcome", "outcomes")
 
     id: Annotated[Text | None, Meta(description="the id of the decision")] = None
     outcome: Annotated[Outcome, Meta(description="its outcome, a number")] = None
     outcomes: Annotated[
-        list[Any] | None,
+        list[Pair] | None,
         Meta(
             description='or many at once, each {"id": "...", "outcome": 1.0} or ["...", 1.0]',
         ),
@@ -141,7 +165,7 @@ class Learn(Fields):
     """Outcomes of items that were not decided here."""
 
     items: Annotated[
-        list[Item],
+        Annotated[list[Item], Some],
         Meta(description="labels of the catalogue, or rows as objects with all features"),
     ]
     outcomes: Annotated[list[Outcome], Meta(description="the outcome of each")]
@@ -157,7 +181,7 @@ class Patch(Fields):
     """Changes of a catalogue: all or none."""
 
     items: Annotated[
-        list[Row],
+        list[Labelled],
         Meta(description="items to add, and by label the columns that change of known items"),
     ] = []
     remove: Annotated[list[str | int], Meta(description="labels of items to remove")] = []
@@ -181,7 +205,7 @@ class Purge(Fields):
 class By(Fields):
     """Which groups an audit compares."""
 
-    by: Annotated[str | None, Meta(description="a column of the context or of meta")] = None
+    by: Annotated[Text | None, Meta(description="a column of the context or of meta")] = None
 
 
 class Start(Fields):
@@ -196,7 +220,7 @@ class Start(Fields):
 class StartAudit(Start):
     """An audit to be started."""
 
-    by: Annotated[str | None, Meta(description="a column of the context or of meta")] = None
+    by: Annotated[Text | None, Meta(description="a column of the context or of meta")] = None
 
 
 class Labels(Fields):
@@ -244,10 +268,17 @@ class RemoteDecision(Struct, frozen=True, kw_only=True):
     asked: float
 
 
+class Decided(RemoteDecision, frozen=True, kw_only=True):
+    """A decision, and what may be wrong with its request."""
+
+    warnings: list[str] | UnsetType = UNSET
+
+
 class Decisions(Struct):
     """Several distinct items, chosen one after another."""
 
     decisions: list[RemoteDecision]
+    warnings: list[str] | UnsetType = UNSET
 
 
 class Answers(Struct):
@@ -394,7 +425,11 @@ def _fitted(kind: type[Sent], said: Any, name: str, *, strict: bool) -> Sent:
 
 def check_one(made: Fields, name: str) -> None:
     """Raise unless a request has exactly one of the fields of which it needs one."""
-    given = [field for field in made.one_of if getattr(made, field) is not None]
-    if made.one_of and len(given) != 1:
-        wanted, got = " or ".join(made.one_of), " and ".join(given) or "none of them"
-        raise Refused(422, f"{name} must have one of {wanted}, got {got}", kind=SCHEMA)
+    given = [
+        [getattr(made, field) is not None for field in each.split(" and ")] for each in made.one_of
+    ]
+    if made.one_of and (sum(map(any, given)) != 1 or sum(map(all, given)) != 1):
+        fields = [field for each in made.one_of for field in each.split(" and ")]
+        got = " and ".join(field for field in fields if getattr(made, field) is not None)
+        wanted = " or ".join(made.one_of)
+        raise Refused(422, f"{name} must have {wanted}, got {got or 'none of them'}", kind=SCHEMA)
