@@ -173,6 +173,17 @@ def test_intervals_that_rest_on_the_model_allow_for_effects_of_arms(
         assert half == pytest.approx(np.sqrt(before**2 + away))
 
 
+def test_a_feature_that_comes_twice_changes_no_interval() -> None:
+    """Of arms chosen once or twice, where the noise of the whole log counts."""
+    rows, twice = table(9), ARMS.assign(again=ARMS["a"] + ARMS["b"])
+    one, two = (
+        pb.replay(log(rows, arms=arms), other, value="return").estimates().loc["model"]
+        for arms in (ARMS, twice)
+    )
+    for column in ("value", "low", "high"):
+        assert two[column] == pytest.approx(one[column], rel=1e-9)
+
+
 def test_the_interval_of_cut_weights_allows_for_what_was_cut() -> None:
     rows = table(400)
     found = pb.replay(log(rows), other, value="return", clip=1.5).estimates()

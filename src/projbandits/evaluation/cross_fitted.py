@@ -306,7 +306,8 @@ def _of(cells: Cells, policies: Sequence[Policy], setting: Setting, differ: bool
     width = len(chunk.arms) if chunk.complete else 1
     if chunk.offered is not None:
         width = chunk.offered.shape[1]
-    size = max(width, 1) * len(MOMENT_PARTS) * (len(policies) + differ)
+    each = max(len(MOMENT_PARTS) * (len(policies) + differ), chunk.arms.shape[1])
+    size = max(width, 1) * each
     for some in cells.pieces(MOMENT_ROOM // size + 1):
         chances: list[Chances] = [policy.chances(some.chunk) for policy in policies]
         if differ:

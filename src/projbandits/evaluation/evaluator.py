@@ -319,10 +319,13 @@ def _model(of: Evaluation, rows: Evidence, level: float) -> tuple[PolicyEstimate
         note = "the arms chosen do not span what is asked for"
         return PolicyEstimate(reached=0.0, note=note), None
     by_arm, size = rows.in_model(g)
-    value, half, free = float(m @ least_squares(rows.factor)), np.nan, rows.n - rank
+    theta, half, free = least_squares(rows.factor), np.nan, rows.n - rank
+    value = float(m @ theta)
     if free > 0:
         R, d = rows.factor, len(m)
-        variance = R[-1, -1] ** 2 / free * np.square(R[:-1, :-1] @ g).sum()
+        # Where arms do not span all features, the last entry of R alone lacks a part of this.
+        lost = np.square(R[:, -1] - R[:, :-1] @ theta).sum()
+        variance = lost / free * np.square(R[:-1, :-1] @ g).sum()
         if rows.spread is not None:
             variance = max(variance, g @ rows.spread @ g * rows.n / free)
         u = d if of.value == "return" else of.subspace.dim

@@ -80,16 +80,11 @@ class LevelRows:
         return map(LevelPiece, self._rows.pieces())
 
 
-def _none(arms: Array, context: Any) -> Array:
-    raise NotImplementedError("it is asked by another policy")
-
-
 class OfFeatures(Policy):
     """A policy that is shown the arms of such a log without the column of ones."""
 
     def __init__(self, policy: Policy) -> None:
-        super().__init__(_none, policy.label)
-        self._policy = policy
+        self._policy, self.label = policy, policy.label
         self.learns, self.drawn = policy.learns, policy.drawn
 
     def chances(self, chunk: Chunk) -> Chances:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ MOMENT_PARTS = ("linear", "linear_doubly", "plain", "weight", "clipped", "doubly
 OUT_OF_REACH = 1e-6
 """m_t counts as out of reach if more than this share of its length is."""
 MOMENT_ROOM = 4_000_000
-"""About how many numbers are turned at a time."""
+"""About how many numbers are worked on at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,16 +75,9 @@ class Moments:
 
     def plus(self, other: Moments) -> Moments:
         """Return the sums over the rows of both."""
-        return Moments(
-            self.n + other.n,
-            self.first + other.first,
-            self.second + other.second,
-            self.sides + other.sides,
-            self.m + other.m,
-            self.spread + other.spread,
-            self.implied + other.implied,
-            None if self.by_arm is None or other.by_arm is None else self.by_arm + other.by_arm,
-        )
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        sums: Any = [None if x is None or y is None else x + y for x, y in pairs]
+        return Moments(*sums)
 
 
 MOMENT_SIDES = ("h", "h2", "reached", "w", "w2", "covered", "cut")
@@ -122,12 +115,13 @@ def terms(cells: Cells, pi: Chances, setting: Setting) -> Terms:
     m, explained = np.full((1, X.shape[1]), np.nan), rowwise(X, thetas)
     raw = turn = outside = None
     if pi.all is not None and chunk.complete:
-        raw = _mean(chunk, pi.all)
+        arms = chunk.arms if chunk.offered is None else chunk.arms[chunk.offered]
+        raw = np.einsum("nk,nkd->nd", pi.all, arms) if arms.ndim > 2 else pi.all @ arms
         m = raw @ setting.wanted
     if raw is None or p is None:
         a[:, :2] = np.nan
     else:
-        turn, outside = _turns(m, chunk, p)
+        turn, outside = turned(m, arms, p)
         h = rowwise(X, turn)
         b[:, 0] = b[:, 1] = h
         a[:, 1] = rowwise(thetas, m) - h * explained
@@ -250,29 +244,6 @@ def _by_arm(cells: Cells, pi: Chances, h: Array, size: int) -> Array:
     # Where fewer were on offer the number is -1, and its probability 0.
     mass = np.bincount((chunk.offered + 1).ravel(), (n[:, None] * pi.all).ravel(), size + 1)
     return np.array([mass[1:], chosen])
-
-
-def _mean(chunk: Chunk, chances: Array) -> Array:
-    """Return the mean of x under a policy, a row for each row or one for all."""
-    if chunk.offered is None:
-        return chances @ chunk.arms
-    means: Array = np.einsum("nm,nmd->nd", chances, chunk.arms[chunk.offered])
-    return means
-
-
-def _turns(m: Array, chunk: Chunk, p: Array) -> tuple[Array, Array]:
-    if len(p) == 1:
-        return turned(m, chunk.arms, p)
-    d, width = m.shape[1], p.shape[1]
-    step = max(MOMENT_ROOM // (d * width), 1)
-    m = np.broadcast_to(m, (len(p), d))
-    parts = []
-    for start in range(0, len(p), step):
-        some = slice(start, start + step)
-        arms = chunk.arms if chunk.offered is None else chunk.arms[chunk.offered[some]]
-        parts.append(turned(m[some], arms, p[some]))
-    turn, outside = zip(*parts, strict=True)
-    return np.concatenate(turn), np.concatenate(outside)
 
 
 def _covered(chunk: Chunk, pi: Chances, setting: Setting) -> Array:
