@@ -26,6 +26,7 @@ def request(rng: random.Random, said: dict[str, Any]) -> Sent:
         (path, method)
         for path, methods in sorted(said["paths"].items())
         for method, operation in sorted(methods.items())
+        if method != "delete"  # what is left of the decider is looked at in the end
         for _ in range(4 if "requestBody" in operation else 1)  # where more can be wrong
     ]
     path, method = rng.choice(described)

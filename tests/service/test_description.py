@@ -51,7 +51,7 @@ def test_requests_made_from_the_description_find_no_failure(tmp_path: Path) -> N
                 client.put(f"/v1/deciders/{name}", json=MAKE).raise_for_status()
                 client.put(f"/v1/deciders/{name}/items", json=FILMS).raise_for_status()
         command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(configuration)]
-        command += ["run", f"{service.address}/openapi.json", "--seed", "0", "--max-examples", "3"]
+        command += ["run", f"{service.address}/openapi.json", "--seed", "0", "--max-examples", "2"]
         command += ["--header", f"Authorization: {headers['authorization']}", "--no-shrink"]
         command += ["--phases", "examples,coverage,fuzzing,stateful", "--continue-on-failure"]
         done = subprocess.run(
