@@ -103,11 +103,3 @@ def test_a_decider_shows_what_it_believes_in_the_units_of_the_columns(strategy: 
         assert words[words.index(str(name)) + 1] == number(value)
     assert f"20 learnt from, with the weight of {number(decider.ridge.weight)}" in words
     assert words.index("length") < words.index("constant")  # which counts for nothing
-
-
-def test_the_least_regret_comes_first(shown: dict[str, str]) -> None:
-    summary = run(strategies=[pb.UE(), pb.GENTRY()], engine="reference").summary()
-    order = summary.sort_values("mean").index.tolist()
-    words = "".join(Page(shown["result"]).words)
-    assert words.index(order[0]) < words.index(order[1])
-    assert "found best" not in shown["offers"]

@@ -81,23 +81,6 @@ def test_workers_in_other_folders_find_the_file_or_say_that_they_do_not(
         pb.replay(some, other, subspace=U)
 
 
-def test_small_groups_of_rows_are_read_together_and_rows_keep_their_numbers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sources, "ENOUGH_ROWS", 20)
-    rows = table(90)
-    one = pb.replay(log(rows), other, subspace=U).estimates()
-    path = tmp_path / "log.parquet"
-    pq.write_table(pa.Table.from_pandas(rows), path, row_group_size=7)
-    some = log(path)
-    assert [piece.first for piece in some._rows.pieces()] == [0, 21, 42, 63, 84]
-    pd.testing.assert_frame_equal(pb.replay(some, other, subspace=U).estimates(), one, rtol=1e-9)
-    rows.loc[83, "click"] = np.nan
-    pq.write_table(pa.Table.from_pandas(rows), path, row_group_size=7)
-    with pytest.raises(ValueError, match="got nan in row 83, column 'click'"):
-        pb.replay(log(path), other, subspace=U)
-
-
 def test_missing_arms_and_times_are_refused() -> None:
     rows = table(90)
     rows.loc[4, "item"] = None

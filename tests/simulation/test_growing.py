@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits._locks import locked
 from projbandits.simulation import engines, executors, records
 from tests.simulation.test_engines import Varied
 from tests.worlds import CONVEX, GREEDY, Recorder, run, same, trials_in, until
@@ -173,30 +171,3 @@ def test_the_second_of_two_runs_waits_and_does_only_what_is_then_missing(tmp_pat
     out, errors = second.communicate(timeout=60)
     assert out.split() == ["6"]
     assert "waiting" not in errors
-
-
-def test_waiting_is_seen_where_progress_is(tmp_path: Path) -> None:
-    inside, leave, notes = threading.Event(), threading.Event(), []
-
-    def other() -> None:
-        with locked(tmp_path, "store"):
-            inside.set()
-            leave.wait(60)
-
-    class Screen:
-        visible = True
-
-        def note(self, text: str) -> None:
-            notes.append(text)
-            leave.set()
-
-        def advance(self, steps: float) -> None:
-            pass
-
-    thread = threading.Thread(target=other)
-    thread.start()
-    inside.wait(60)
-    assert same(run(cache_dir=tmp_path, progress=Screen()), run())
-    thread.join()
-    waiting = [note for note in notes if not note.startswith("compiling")]
-    assert waiting == [f"waiting for another run to finish with cache_dir {str(tmp_path)!r} ..."]
