@@ -67,7 +67,7 @@ release: dist
 	rm -rf build/release && mkdir -p build/release
 	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	cd build/release && ../../$(RELEASE)/bin/python ../../tests/extras.py
-	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[wine,store]"
+	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[wine,postgresql]"
 	cd build/release && ../../$(RELEASE)/bin/python ../../tests/installed.py
 
 oldest:

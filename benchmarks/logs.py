@@ -245,7 +245,7 @@ def obp(folder: Path) -> Any:
 def equal(path: Path) -> dict[str, float]:
     """Return how far IPW and DR are from OBP's, where arms are independent."""
     import projbandits as pb
-    from projbandits.evaluation.counting import FOLDS
+    from projbandits.evaluation.cells import FOLDS
 
     estimators, rng, n = obp(path.parent), np.random.default_rng(0), 20_000
     p = 0.5 * rng.dirichlet(np.ones(ARMS)) + 0.5 / ARMS  # so that each arm is chosen

@@ -20,7 +20,7 @@ import pandas as pd
 import projbandits as pb
 from benchmarks.logs import obp
 from projbandits import statistics
-from projbandits.evaluation.counting import FOLDS
+from projbandits.evaluation.cells import FOLDS
 
 SHOWN = (
     "arm by arm",
@@ -29,6 +29,28 @@ SHOWN = (
     "arm by arm, doubly robust",
     "model",
 )
+
+
+def open_bandit(folder: Path) -> pb.Log:
+    """Return a campaign of the Open Bandit Dataset: a folder with its log and its items.
+
+    An item has a constant, its one number, and a column for each of its categories. A policy's
+    context is the position on the page.
+    """
+    items = pd.read_csv(folder / "item_context.csv", index_col=0).set_index("item_id")
+    numbers = items.select_dtypes("number")
+    others = items.drop(columns=numbers.columns).astype(str)
+    vectors = pd.concat([numbers, pd.get_dummies(others, dtype=float)], axis=1)
+    vectors.insert(0, "constant", 1.0)
+    return pb.Log.from_table(
+        next(path for path in folder.glob("*.csv") if path.name != "item_context.csv"),
+        vectors,
+        action="item_id",
+        propensity="propensity_score",
+        outcome="click",
+        context="position",
+        time="timestamp",
+    )
 
 
 def shares(folder: Path) -> Any:
@@ -51,10 +73,10 @@ def main(campaign: str, wheels: str | None = None) -> None:
         print("| policy | from the log of | estimate | per thousand (95 %) | OBP |")
         print("|---|---|---|---|---|")
         for judged, logged in (("random", "bts"), ("bts", "random")):
-            own = pb.Log.from_open_bandit(folders[judged])
+            own = open_bandit(folders[judged])
             clicks = np.concatenate([chunk.outcome for chunk in own.chunks()])
             print(f"| {judged} | its own | truth | {_text(*statistics.mean(clicks))} | |")
-            log = pb.Log.from_open_bandit(folders[logged])
+            log = open_bandit(folders[logged])
             policy: Any = shares(folders[judged])
             if judged == "random":
                 policy = _even

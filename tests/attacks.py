@@ -6,11 +6,8 @@ often it came to what; an outcome in CAPITALS must not occur, and makes the comm
 
 import argparse
 import multiprocessing
-import signal
-import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -34,19 +31,7 @@ def run(**options: Any) -> pb.Result:
 
 
 def same(one: pb.Result, other: pb.Result) -> bool:
-    arrays = (
-        "steps",
-        "regret",
-        "return_regret",
-        "best_share",
-        "found_best",
-        "pulls",
-        "trial_numbers",
-    )
-    plain = ("strategies", "engines", "parameters", "problem", "horizon", "seed", "identities")
-    return all(np.array_equal(getattr(one, n), getattr(other, n)) for n in arrays) and all(
-        getattr(one, n) == getattr(other, n) for n in plain
-    )
+    return all(np.array_equal(value, vars(other)[name]) for name, value in vars(one).items())
 
 
 def flips(tries: int, rng: np.random.Generator) -> Outcomes:
@@ -141,58 +126,7 @@ def scales(tries: int, rng: np.random.Generator) -> Outcomes:
     return outcomes
 
 
-def interrupts(tries: int, rng: np.random.Generator) -> Outcomes:
-    """Ctrl-C at random moments of `projbandits reproduce --quick`, from its first to its last."""
-    outcomes: Outcomes = Counter()
-    with tempfile.TemporaryDirectory() as folder:
-        begun = time.monotonic()
-        _reproduce(Path(folder, "whole")).communicate()
-        whole = time.monotonic() - begun
-        for i in range(tries):
-            # Half of them in the first seconds, where modules are loaded.
-            moment = rng.uniform(0, whole if i % 2 else 3)
-            process = _reproduce(Path(folder, str(i)))
-            try:
-                process.wait(moment)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGINT)
-            sent = time.monotonic()
-            _, said = process.communicate()
-            outcome = _after_interrupt(process.returncode, said, time.monotonic() - sent)
-            outcomes[outcome] += 1
-            if outcome.isupper():
-                print(f"{outcome} at {moment:.3f} s, exit code {process.returncode}:\n{said}")
-    return outcomes
-
-
-def _reproduce(out: Path) -> "subprocess.Popen[str]":
-    command = [str(Path(sys.executable).with_name("projbandits")), "reproduce", "--quick"]
-    return subprocess.Popen(
-        [*command, "--out", str(out)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # What a shell runs in the background ignores Ctrl-C, and so would its children.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-
-
-def _after_interrupt(code: int, said: str, seconds: float) -> str:
-    if code == 0 and said.startswith("report: "):
-        return "done before it was stopped"
-    if code == 130 and said.startswith("projbandits: stopped") and said.count("\n") == 1:
-        return "stopped with one line" if seconds < 10 else "STOPPED LATE"
-    if ", in main\n" not in said and "projbandits: " not in said:
-        return "stopped before main began"  # Python itself was still starting
-    return "WRONG"
-
-
-ATTACKS: dict[str, Callable[[int, np.random.Generator], Outcomes]] = {
-    "flips": flips,
-    "interrupts": interrupts,
-    "scales": scales,
-    "starts": starts,
-}
+ATTACKS = {attack.__name__: attack for attack in (flips, scales, starts)}
 
 
 def main() -> None:

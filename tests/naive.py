@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
 from datetime import date
 from fractions import Fraction
 from typing import Any
@@ -228,40 +227,6 @@ def stretch(
     return most, S
 
 
-def optimistic_indices(
-    V: Array, b: Array, f: Array, learn: Array, aims: Array, radii: Array
-) -> tuple[Array, Array]:
-    """The indices of all arms after m = 0, 1, ... more pulls of f that returned `total` in all.
-
-    They are base + total * slope, each of shape (number of radii, K).
-    """
-    inverses = np.linalg.inv(V + np.arange(len(radii))[:, None, None] * np.outer(f, f))
-    widths = np.sqrt(np.einsum("ka,mab,kb->mk", learn, inverses, learn))
-    base = np.einsum("ka,mab,b->mk", aims, inverses, b) + radii[:, None] * widths
-    return base, np.einsum("ka,mab,b->mk", aims, inverses, f)
-
-
-def touching_midpoints(
-    y0: float, y1: float, half: int, width: int, sd: float, rng: np.random.Generator, n: int
-) -> Array:
-    """Where bridges between two distances from a line are halfway, if they touch the line.
-
-    Midpoints of any bridges, kept with the probability that one of the halves touches.
-    """
-
-    def misses(a: Array | float, b: Array, steps: int) -> Array:
-        inside = np.minimum(a, b) > 0
-        return np.where(inside, 1 - np.exp(-2 * np.maximum(a * b, 0) / (sd * sd * steps)), 0.0)
-
-    kept = np.empty(0)
-    while len(kept) < n:
-        spread = sd * math.sqrt(half * (width - half) / width)
-        z = y0 + (y1 - y0) * half / width + spread * rng.normal(size=10 * n)
-        touch = 1 - misses(y0, z, half) * misses(y1, z, width - half)
-        kept = np.concatenate([kept, z[rng.random(10 * n) < touch]])
-    return kept[:n]
-
-
 def with_arm_effects(
     X: Array, aims: Array, pulls: Array, penalty: float, ratio: float, noise: float
 ) -> tuple[Array, Array, Array]:
@@ -332,6 +297,11 @@ def with_item_effects(
     returned = np.array([row(label, x) for label, x in zip(on_offer, X, strict=True)])
     covariance = noise**2 * np.linalg.inv(V)
     return wanted @ coefficients, wanted @ covariance @ wanted.T, wanted @ covariance @ returned.T
+
+
+def degrees(one: Array, other: Array) -> float:
+    """The largest angle between two subspaces, by their bases."""
+    return float(np.rad2deg(scipy.linalg.subspace_angles(one, other)).max())
 
 
 def cross_covariance(X: Array, Z: Array) -> Array:
@@ -459,18 +429,6 @@ def policy_value(
     }
 
 
-def sums_by_number(code: Any, values: Array, count: int) -> tuple[Array, Array, Array]:
-    """Counts, means and sums of squared differences from them, for each of some numbers."""
-    n, mean, squares = np.zeros(count), np.zeros(count), np.zeros(count)
-    for number in range(count):
-        some = [value for at, value in zip(code, values, strict=True) if at == number]
-        n[number] = len(some)
-        if some:
-            mean[number] = math.fsum(some) / len(some)
-            squares[number] = math.fsum((value - mean[number]) ** 2 for value in some)
-    return n, mean, squares
-
-
 def effects_of_arms(X: Array, action: Any, reward: Array, sure: float) -> tuple[float, float]:
     """The variance of what arms have beside their features: as estimated, and what may hide.
 
@@ -488,16 +446,6 @@ def effects_of_arms(X: Array, action: Any, reward: Array, sure: float) -> tuple[
     per_variance, free = float(np.trace(M @ np.diag(counts))), len(X) - X.shape[1]
     missed = float(y @ M @ y)
     return (missed - free * noise) / per_variance, free * (missed / sure - noise) / per_variance
-
-
-def write_ahead_checksum(words: Iterable[int], start: tuple[int, int] = (0, 0)) -> tuple[int, int]:
-    """The checksum of SQLite's write-ahead log, pair of words by pair."""
-    s, t = start
-    words = iter(words)
-    for a in words:
-        s = (s + a + t) % 2**32
-        t = (t + next(words) + s) % 2**32
-    return s, t
 
 
 def encoded(

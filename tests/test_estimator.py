@@ -1,7 +1,5 @@
 """ProjectedRidge: an estimator of scikit-learn that predicts the part that counts."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -88,21 +86,6 @@ def test_a_subspace_that_does_not_fit_is_named() -> None:
         model.fit(np.ones((2, 3)), [1.0, 2.0])
     with pytest.raises(ValueError, match="same order"):
         model.fit(pd.DataFrame(np.eye(2), columns=["price", "race"]), [1.0, 2.0])
-
-
-def test_without_scikit_learn_the_error_says_how_to_get_it() -> None:
-    code = """
-import sys
-sys.modules["sklearn"] = sys.modules["sklearn.base"] = None
-import projbandits as pb
-pb.Decider
-try:
-    pb.ProjectedRidge
-except ImportError as error:
-    print(error)
-"""
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 'pip install "projbandits[sklearn]"' in run.stdout
 
 
 def test_a_fit_that_fails_leaves_the_estimator_as_it_was() -> None:

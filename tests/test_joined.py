@@ -49,26 +49,14 @@ def test_curves_without_shares_and_worlds_of_several_sizes_are_put_together() ->
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        (
-            lambda: run(trials=range(3, 5)),
-            "no trial in common, results 0 and 1 both have trial 3: .*range",
-        ),
-        (lambda: part(0, 4), "no trial in common, results 0 and 1 both have trial 0"),
-        (lambda: run(trials=range(4, 6), seed=1), "results 0 and 1 differ in seed: 0 and 1"),
-        (
-            lambda: run(trials=range(4, 6), horizon=61),
-            "results 0 and 1 differ in horizon: 60 and 61",
-        ),
-        (lambda: run(trials=range(4, 6), checkpoints=[60]), "results 0 and 1 differ in steps"),
-        (lambda: run(trials=range(4, 6), engine="compiled"), "results 0 and 1 differ in engines"),
-        (
-            lambda: run(strategies=pb.UE(), trials=range(4, 6)),
-            "results 0 and 1 differ in strategies",
-        ),
-        (
-            lambda: run(Varied(), trials=range(4, 6)),
-            "results 0 and 1 differ in problem: .RandomArms",
-        ),
+        ({"trials": range(3, 5)}, "in common, results 0 and 1 both have trial 3: .*range"),
+        ({"trials": range(4)}, "no trial in common, results 0 and 1 both have trial 0"),
+        ({"seed": 1}, "results 0 and 1 differ in seed: 0 and 1"),
+        ({"horizon": 61}, "results 0 and 1 differ in horizon: 60 and 61"),
+        ({"checkpoints": [60]}, "results 0 and 1 differ in steps"),
+        ({"engine": "compiled"}, "results 0 and 1 differ in engines"),
+        ({"strategies": pb.UE()}, "results 0 and 1 differ in strategies"),
+        ({"problem": Varied()}, "results 0 and 1 differ in problem: .RandomArms"),
         (lambda: replace(part(4, 7), identities=()), "result 1 does not say of which it is"),
         (
             lambda: replace(part(4, 7), identities=("other", *part(4, 7).identities[1:])),
@@ -81,10 +69,11 @@ def test_curves_without_shares_and_worlds_of_several_sizes_are_put_together() ->
     ],
 )
 def test_what_is_not_of_one_simulation_is_refused_by_name(
-    other: Callable[[], pb.Result], said: str
+    other: dict[str, Any] | Callable[[], pb.Result], said: str
 ) -> None:
+    found = run(**{"trials": range(4, 6), **other}) if isinstance(other, dict) else other()
     with pytest.raises(ValueError, match=f"results must .*{said}"):
-        pb.Result.concat([part(0, 4), other()])
+        pb.Result.concat([part(0, 4), found])
 
 
 def test_what_is_no_result_is_refused() -> None:

@@ -1,7 +1,6 @@
 """What a notebook shows: the facts one wants first, and nothing that a browser would execute."""
 
 import warnings
-from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits._format import cell as number
+from tests.pages import Page
 from tests.worlds import run
 
 EVIL = "<script>alert(1)</script>"
@@ -29,28 +28,8 @@ FEATURES = pb.Features(
 ).fit(FILMS)
 
 
-class Text(HTMLParser):
-    """The text of a page, its elements, and whether each is closed."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.elements: list[str] = []
-        self.words: list[str] = []
-        self.feed(page)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.open.append(tag)
-        self.elements.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open[-1] != "style":
-            self.words.append(data)
+def number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 @pytest.fixture(scope="module")
@@ -78,12 +57,12 @@ def shown() -> dict[str, str]:
 
 def test_every_page_is_sound_and_nothing_in_it_runs(shown: dict[str, str]) -> None:
     for name, page in shown.items():
-        assert "script" not in Text(page).elements, name
+        assert "script" not in Page(page).tags, name
         assert "http" not in page, name  # it needs no network
         assert len(page) < 20_000, name
     # Names that look like HTML are shown as they are.
     for name in ("decider", "audit"):
-        assert EVIL in "".join(Text(shown[name]).words), name
+        assert EVIL in "".join(Page(shown[name]).words), name
 
 
 @pytest.mark.parametrize(
@@ -99,7 +78,7 @@ def test_every_page_is_sound_and_nothing_in_it_runs(shown: dict[str, str]) -> No
 def test_what_a_person_wants_to_see_first_is_there(
     shown: dict[str, str], name: str, facts: list[str]
 ) -> None:
-    words = "".join(Text(shown[name]).words)
+    words = "".join(Page(shown[name]).words)
     for fact in facts:
         assert fact in words, words
 
@@ -116,7 +95,7 @@ def test_a_decider_shows_what_it_believes_in_the_units_of_the_columns(strategy: 
         decider.tell(
             decision, float(300 * films["length"][decision.index]) + quality[decision.index]
         )
-    words = Text(decider._repr_html_()).words
+    words = Page(decider._repr_html_()).words
     believed = decider.coefficients()["estimate"]
     assert abs(believed["length"]) > 50  # and not 1, what a deviation is worth
     assert words[words.index("level") + 1].startswith(number(believed.pop("intercept")))
@@ -124,17 +103,3 @@ def test_a_decider_shows_what_it_believes_in_the_units_of_the_columns(strategy: 
         assert words[words.index(str(name)) + 1] == number(value)
     assert f"20 learnt from, with the weight of {number(decider.ridge.weight)}" in words
     assert words.index("length") < words.index("constant")  # which counts for nothing
-
-
-def test_the_least_regret_comes_first(shown: dict[str, str]) -> None:
-    summary = run(strategies=[pb.UE(), pb.GENTRY()], engine="reference").summary()
-    order = summary.sort_values("mean").index.tolist()
-    words = "".join(Text(shown["result"]).words)
-    assert words.index(order[0]) < words.index(order[1])
-    assert "found best" not in shown["offers"]
-
-
-def test_text_takes_the_colour_around_it(shown: dict[str, str]) -> None:
-    page = shown["new decider"]
-    assert "color: inherit" in page
-    assert "prefers-color-scheme: dark" in page

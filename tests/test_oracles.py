@@ -1,15 +1,12 @@
 """Short forms of `python -m tests.oracles`, and the oracles themselves."""
 
 import math
-import re
 from pathlib import Path
 
 import pytest
 
 from tests.oracles import __main__ as command
 from tests.oracles import adapter, comparing, deciders, simulations
-
-FOLDER = Path(comparing.__file__).parent
 
 
 @pytest.mark.parametrize("name", deciders.CORPORA)
@@ -26,19 +23,6 @@ def test_strategies_play_as_they_did() -> None:
 
 def test_every_strategy_is_simulated() -> None:
     assert {*simulations.STRATEGIES} == adapter.strategy_names() | {"SeekingGENTRY"}
-
-
-def test_only_the_adapter_knows_the_library() -> None:
-    knowing = {
-        p.name
-        for p in FOLDER.glob("*.py")
-        if re.search("import projbandits|from projbandits", p.read_text())
-    }
-    assert knowing == {"adapter.py"}
-
-
-def test_frozen_files_are_small() -> None:
-    assert sum(path.stat().st_size for path in comparing.FROZEN.iterdir()) < 400_000
 
 
 def test_what_was_frozen_is_equal_to_what_was_found(

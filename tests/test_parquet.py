@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import projbandits as pb
 from projbandits._parquet import MARK, read_table, write_table
+from tests.worlds import run
 
 TABLE = pa.table({"x": np.arange(6.0), "y": np.arange(6.0) ** 2})
 ABOUT: dict[str, Any] = {"format": 2, "shape": [2, 3], "what": "ä \N{SNOWMAN}"}
@@ -74,3 +76,31 @@ def test_what_only_looks_like_a_table_is_refused_before_much_is_made_of_it(tmp_p
         pq.write_table(TABLE.replace_schema_metadata({b"projbandits": about}), path)
         with pytest.raises(ValueError, match="cannot be read"):
             read_table(path)
+
+
+def test_a_result_that_save_cannot_have_written_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "crafted"
+    run(checkpoints=[10, 60]).save(path)
+    table, about, _ = read_table(path)
+    pq.write_table(table, path)
+    with pytest.raises(ValueError, match=r"is damaged: it has lost its checksum: use a copy"):
+        pb.Result.load(path)
+    lists = table["pulls"].to_pylist()
+    assert [i for i, row in enumerate(lists) if row is not None] == [*range(1, 24, 2)]
+    wrong = [(1, None), (0, [1] * 8), (1, [1] * 7), (1, [1] * 7 + [None])]
+    pulls = [pa.array([*lists[:i], row, *lists[i + 1 :]]) for i, row in wrong]
+    others: list[tuple[Any, dict[str, Any]]] = [
+        *((table.drop(["pulls"]).append_column("pulls", column), {}) for column in pulls),
+        (table, {"format": 2}),
+        (table, {"shape": [2, 6, 3]}),
+        (table, {"shape": [1, 12, 2]}),
+        (table, {"shape": [24]}),
+        (table, {"shape": None}),
+        (table, {"strategies": ["GENTRY()"]}),
+        (table, {"found_best": [[True]]}),
+        (table, {"engines": None}),
+    ]
+    for content, changes in others:
+        write_table(path, content, {**about, **changes})
+        with pytest.raises(ValueError, match=r"must be a saved result, .*crafted' .*: use a copy"):
+            pb.Result.load(path)

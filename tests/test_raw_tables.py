@@ -370,7 +370,8 @@ def test_a_context_is_learnt_where_only_its_name_is_given(learn: Any) -> None:
             "context must give mean and scale of 'a'",
         ),
         ({"date": {"a": {"reference": "x", "mean": 0.0, "scale": 1.0}}}, "reference of 'a'"),
-        ({"embedding": {"a": ["x"], "b": ["x"]}}, "a column must belong to one source"),
+        ({"embedding": {"a": ["x"], "b": ["x"]}, "protected": ["a"]}, "belong to one source, got"),
+        ({"numeric": ["x"], "embedding": {"b": ["x"]}, "protected": ["x"]}, "belong to one source"),
         ({"numeric": ["a"], "protected": ["a"], "constant": False}, "must leave a feature"),
         ({"max_levels": 0}, "max_levels must be at least 1"),
         ({"missing": "drop"}, "missing must be one of"),
@@ -403,20 +404,3 @@ def test_a_declaration_says_whether_it_needs_a_table(declared: Any, complete: bo
     assert features.check() is complete
     if complete:
         features.fit()
-
-
-def test_json_of_the_first_format_is_read() -> None:
-    sources = [
-        {"kind": "numeric", "name": "length", "mean": 100.0, "scale": 20.0},
-        {"kind": "categorical", "name": "genre", "levels": ["drama", "news"]},
-    ]
-    before = {
-        "format": 1, "sources": sources, "context": [], "interactions": [], "protected": ["genre"],
-        "constant": True, "unseen": "other", "missing": "error",
-    }  # fmt: skip
-    features = pb.Features.from_dict(before)
-    made = features.transform([{"length": 120.0, "genre": "news"}])
-    assert made.tolist() == [[1.0, 1.0, 0.0, 1.0, 0.0]]
-    assert features.to_dict()["format"] == 2
-    with pytest.raises(ValueError, match="column 'length' lacks 1"):
-        features.transform([{"length": None, "genre": "news"}])

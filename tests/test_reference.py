@@ -61,16 +61,3 @@ def test_a_strategy_states_its_rule_and_where_it_is_from(strategy: pb.Strategy) 
     assert "theta-hat" in before
     assert re.search(r"::\n\n    \S", before)
     assert re.search(r"equation \d|Algorithm \d|docs/\w+.md|`EIIDS`", before)
-
-
-def test_what_is_missing_would_be_seen() -> None:
-    def silent(one: int, two: int) -> None:
-        """Do nothing.
-
-        Parameters
-        ----------
-        one : int
-            A number.
-        """
-
-    assert parameters(silent) - documented(silent) == {"two"}

@@ -26,32 +26,13 @@ def test_rank_one_updates_equal_the_direct_solution(
     np.testing.assert_allclose(ridge.theta, theta, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(ridge.inverse, np.linalg.inv(V), rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(ridge.precision, V, rtol=1e-12)
+    batch = pb.Ridge.prior(d, penalty).update_many(X, r)
+    assert batch.n == ridge.n == n
+    np.testing.assert_allclose(batch.theta, theta, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(batch.inverse, ridge.inverse, rtol=1e-8, atol=1e-10)
     for x in rng.normal(size=(3, d)):
         expected = np.sqrt(x @ np.linalg.inv(V) @ x)
         assert ridge.width(x) == pytest.approx(expected, rel=1e-8)
-
-
-def test_the_prior_inverse_is_one_over_the_penalty() -> None:
-    assert (pb.Ridge.prior(2, penalty=4.0).inverse == np.eye(2) / 4).all()
-
-
-def test_a_batch_equals_its_observations_one_by_one() -> None:
-    rng = np.random.default_rng(0)
-    X, r = rng.normal(size=(50, 4)), rng.normal(size=50)
-    one = pb.Ridge.prior(4, 0.5)
-    for x, y in zip(X, r, strict=True):
-        one = one.update(x, y)
-    many = pb.Ridge.prior(4, 0.5).update_many(X, r)
-    assert many.n == one.n == 50
-    np.testing.assert_allclose(many.theta, one.theta, rtol=1e-10)
-    np.testing.assert_allclose(many.inverse, one.inverse, rtol=1e-9, atol=1e-14)
-
-
-def test_an_update_leaves_the_old_estimate_as_it_was() -> None:
-    prior = pb.Ridge.prior(2)
-    prior.update([1.0, 2.0], 3.0)
-    assert (prior.theta == 0).all()
-    assert (prior.inverse == np.eye(2)).all()
 
 
 def test_features_far_larger_than_the_penalty_do_no_harm() -> None:

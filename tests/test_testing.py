@@ -13,6 +13,7 @@ from projbandits.problems import Gaussian, World
 from projbandits.testing import check_decision_set, check_problem, check_strategy
 
 Rng = np.random.Generator
+Array = npt.NDArray[np.float64]
 
 
 class Liar(pb.GENTRY):
@@ -202,7 +203,7 @@ def test_the_unchanged_world_passes() -> None:
 
 
 class Half(pb.Ball):
-    def supports(self, directions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def supports(self, directions: Array) -> Array:
         return super().supports(directions) / 2
 
 
@@ -217,21 +218,19 @@ class Middle(pb.Ball):
 
 
 class Fickle(pb.Ball):
-    def supports(self, directions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def supports(self, directions: Array) -> Array:
         turn = np.random.default_rng().normal(scale=1e-3, size=directions.shape)
         return super().supports(directions + turn)
 
 
 class Endless(pb.Ball):
-    @property
-    def longest(self) -> float:
-        return np.inf
+    longest = np.inf
 
 
 class Turned(pb.Ball):
     shear = 0.5
 
-    def supports(self, directions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def supports(self, directions: Array) -> Array:
         return super().supports(directions + self.shear * np.roll(directions, 1, axis=1))
 
 

@@ -17,7 +17,6 @@ TESTS = [
         "strategies/test_base",
         "simulation/test_compiled",
         "test_specs",
-        "test_package",
         "test_reference",
     )
 ]
@@ -83,10 +82,8 @@ def test_every_check_passes_with_the_strategy_of_the_page(tree: Path, command: l
     if name == "python":
         assert set(re.findall(r"::(\w+)\S* PASSED", done.stdout)) >= {
             "test_every_strategy_conforms",
-            "test_every_field_of_a_strategy_is_documented_once_and_its_own_come_first",
             "test_no_part_of_a_strategy_can_be_changed_unseen",
             "test_every_public_strategy_and_problem_has_a_name_and_nothing_else_has",
-            "test_a_name_is_documented_with_all_that_it_has",
             "test_a_public_name_has_its_parameters_and_an_example",
             "test_a_strategy_states_its_rule_and_where_it_is_from",
             "test_the_reference_has_every_public_name_and_nothing_else",

@@ -1,6 +1,8 @@
 """Worlds and strategies that several tests play, and how they play them."""
 
 import copy
+import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -152,3 +154,11 @@ def trials_in(store: Path) -> int:
     """Return how many trials are kept, of strategies that have the same ones."""
     ranges = {tuple(map(int, path.name.split("-")[1:3])) for path in store.glob("part-*")}
     return len({trial for first, last in ranges for trial in range(first, last + 1)})
+
+
+def until(true: Any, process: "subprocess.Popen[Any]") -> None:
+    """Wait until something is true while a process runs."""
+    deadline = time.monotonic() + 120
+    while not true() and time.monotonic() < deadline:
+        assert process.poll() is None
+        time.sleep(0.02)

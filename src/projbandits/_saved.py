@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,6 @@ from projbandits._parquet import UNREADABLE, read_table, write_table
 from projbandits._validation import Array
 
 RESULT_FORMAT = 3
-WITHOUT_PULLS = 2
-"""The format before pulls were kept."""
-WITHOUT_CHECKSUM = 1
-"""The first format, which is read with a warning."""
 PLAIN_FIELDS = ("strategies", "engines", "parameters", "problem", "horizon", "seed", "identities")
 """The fields that are no arrays."""
 
@@ -56,23 +51,16 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         table, about, verified = read_table(Path(path))
         found = about.get("format")
-        if found not in (RESULT_FORMAT, WITHOUT_PULLS, WITHOUT_CHECKSUM):
+        if found != RESULT_FORMAT:
             raise ValueError(f"has format {found}, not {RESULT_FORMAT}")
-        if not verified and found != WITHOUT_CHECKSUM:
+        if not verified:
             raise ValueError("is damaged: it has lost its checksum")
-        fields = _fields(table, about)
+        return _fields(table, about)
     except UNREADABLE as error:
         raise ValueError(
             f"path must be a saved result, {str(path)!r} {error}: use a copy, or delete it and "
             "simulate again"
         ) from error
-    if not verified:
-        warnings.warn(
-            f"{str(path)!r} was saved without a checksum, so damage would go unnoticed: save "
-            "the result again",
-            stacklevel=3,
-        )
-    return fields
 
 
 def _fields(table: Any, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,7 +86,7 @@ def _fields(table: Any, about: Mapping[str, Any]) -> dict[str, Any]:
         "problem": about["problem"],
         "horizon": about["horizon"],
         "seed": about["seed"],
-        "identities": tuple(about.get("identities", ())),
+        "identities": tuple(about["identities"]),
         "pulls": pulls_of(table["pulls"], shape) if "pulls" in table.column_names else None,
     }
 

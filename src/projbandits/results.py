@@ -147,9 +147,9 @@ class Result:
 
         They must be parts of one simulation: the same problem, seed, horizon, checkpoints and
         strategies, each run by the same engine, and no trial twice. Problems and strategies are
-        compared by their identities, so results without any (of files of the first format, and of
-        code that cannot be told apart) are refused. Strategies may stand in another order; trials
-        are put in the order of their numbers. `pulls` is None unless all results have it.
+        compared by their identities, so results without any (of code that cannot be told apart) are
+        refused. Strategies may stand in another order; trials are put in the order of their
+        numbers. `pulls` is None unless all results have it.
 
         Parameters
         ----------
@@ -371,11 +371,7 @@ class Result:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
-        """Read a result that `save` wrote, if its checksum matches.
-
-        Files of the first format have none: they are read with a warning. Files from before
-        `pulls` was kept have none of it.
-        """
+        """Read a result that `save` wrote, if its checksum matches."""
         return cls(**_saved.read(path))
 
     def _repr_html_(self) -> str:

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dgeqrf, dtrtri, dtrtrs
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dgeqrf, dtrtri
 
 from projbandits._blas import while_small
 from projbandits._linalg import pivots
@@ -490,7 +491,7 @@ class Ridge:
             lost = (found <= NOWHERE * size) & (size > 0.0)
         along = np.column_stack([rows[:k], theta[:k]])
         if k:
-            along, _ = dtrtrs(T[:, :k], along, trans=1)
+            along = dtrsm(1.0, T[:, :k], along, trans_a=1)  # dtrtrs starts threads for it
         along, believed = along[:, :-1].reshape(k, *size.shape), along[:, -1]
         if not (designed and k < self.d):
             missing = rows[k:] - np.tensordot(T[:, k:], along, (0, 0)) if k < self.d else rows[k:]

@@ -47,15 +47,17 @@ def test_the_point_for_direction_0_can_be_chosen(make: Any, tie: list[float]) ->
 
 @pytest.mark.parametrize(
     ("name", "rank"),
-    [("ellipsoid-flat", 2), ("simplex", 3), ("segment", 2), ("point", 1), ("implied-plane", 2)],
+    [
+        ("ellipsoid-flat", 2),
+        ("simplex", 3),
+        ("segment", 2),
+        ("point", 1),
+        ("origin", 0),
+        ("implied-plane", 2),
+    ],
 )
 def test_rank_is_the_dimension_of_the_span(name: str, rank: int) -> None:
-    assert SETS[name].rank == rank
-
-
-def test_the_origin_alone_spans_nothing() -> None:
-    assert SETS["origin"].rank == 0
-    assert SETS["origin"].basis().shape == (0, 3)
+    assert SETS[name].rank == len(SETS[name].basis()) == rank
 
 
 @pytest.mark.parametrize(

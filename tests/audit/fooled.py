@@ -100,19 +100,8 @@ def honest(
 ) -> pb.Decider:  # fmt: skip
     """A world whose protected features are independent of the kept ones, and nothing is wrong.
 
-    Parameters
-    ----------
-    strategy, seed, steps
-        Who decides, and how often.
-    effect, noise
-        The size of the protected effects, and of the noise.
-    arms, d, catalogue
-        How many arms are on offer, of how many features, the last half of which are protected, and
-        from how many items; 0: new ones each time.
-    history
-        How many outcomes were learnt before.
-    columns
-        The features' names, if they have any.
+    The last half of the `d` features are protected; `effect` is the size of theirs. Items are new
+    each time where there is no `catalogue`, and `history` outcomes were learnt before.
     """
     rng = np.random.default_rng(seed)
     theta = rng.normal(size=d) * np.where(np.arange(d) < d // 2, 1.0, effect)

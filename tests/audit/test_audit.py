@@ -1,6 +1,5 @@
 """The audit as a whole: what it leaves out, counts, and concludes nothing from."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -159,8 +158,3 @@ def test_what_the_audit_is_asked_for_must_be_there() -> None:
         decider.audit(by=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no decision among finitely many arms"):
         pb.Decider(subspace=U).audit()
-
-
-def test_an_audit_is_json() -> None:
-    audit = played(steps=30).audit()
-    assert json.loads(audit.to_json()) == json.loads(json.dumps(audit.to_dict()))

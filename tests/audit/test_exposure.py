@@ -1,6 +1,5 @@
 """Exposure: shares by group, their intervals, attributes that the decider never saw."""
 
-import json
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 import projbandits as pb
 from projbandits.audit.exposure import Counts, exposure, followed, segmented, tilt
 from tests.audit import fooled
-from tests.films import COLUMNS, played
+from tests.films import played
 
 
 def test_shares_are_counted_given_what_was_on_offer() -> None:
@@ -147,12 +146,6 @@ def test_chance_is_taken_off_what_scores_follow() -> None:
     audit = fooled.honest(pb.GENTRY(), steps=150, d=4).audit()
     assert (audit.exposure.followed["r2"].abs() < 0.05).all()
     assert followed(np.ones((4, 1)), ["age"], 1000).isna().all(axis=None)
-
-
-def test_everything_is_said_of_every_column() -> None:
-    audit = played(steps=40).audit()
-    assert [*audit.exposure.followed.index] == COLUMNS[2:]
-    assert json.loads(audit.to_json())["exposure"]["table"][0]["attribute"] == "group"
 
 
 CATALOGUE = pd.DataFrame(

@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 
 import projbandits as pb
-from projbandits.audit.audit import Audit
 
 
-def audited(arms: Any, protected: str, steps: int = 3) -> Audit:
+def audited(arms: Any, protected: str, steps: int = 3) -> Any:
     subspace = pb.Subspace.without(protected, columns=arms.columns)
     decider = pb.Decider(pb.GENTRY(), subspace=subspace, seed=0)
     for _ in range(steps):

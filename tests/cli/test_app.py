@@ -4,7 +4,6 @@ import runpy
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 import projbandits as pb
 from projbandits import theory
 from tests.commands import call
+from tests.worlds import until
 
 
 def test_help_and_version() -> None:
@@ -62,10 +62,7 @@ def test_control_c_says_how_to_go_on(plan: Path) -> None:
         stdout=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 120
-    while not list(out.glob("store/part-*")) and time.monotonic() < deadline:
-        assert process.poll() is None
-        time.sleep(0.02)
+    until(lambda: list(out.glob("store/part-*")), process)
     process.send_signal(signal.SIGINT)
     printed, said = process.communicate(timeout=60)
     assert process.returncode == 130

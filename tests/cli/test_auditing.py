@@ -49,22 +49,6 @@ def test_a_store_is_audited(store: tuple[str, pd.DataFrame, Path]) -> None:
     assert "Has their effect moved into the kept part?" in plain.stdout
 
 
-def test_attributes_may_have_raw_columns(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    films = pd.DataFrame({"length": rng.normal(size=40), "age": rng.normal(size=40)})
-    features = pb.Features(numeric=["length", "age"], protected=["age"]).fit(films)
-    url = f"sqlite:///{tmp_path}/films.db"
-    decider = pb.Decider(features=features, seed=0, store=url, name="films")
-    for _ in range(5):
-        decider.tell(decider.ask(films.iloc[rng.permutation(40)[:6]]), 1.0)
-    decider.close()
-    films.assign(maker=[*"ab"] * 20).to_csv(tmp_path / "makers.csv", index=False)
-    found = json.loads(
-        call("audit", url, "films", "--attributes", tmp_path / "makers.csv", "--json").stdout
-    )
-    assert {row["attribute"] for row in found["exposure"]["table"]} == {"age", "maker"}
-
-
 def test_what_is_not_there_is_named(store: tuple[str, pd.DataFrame, Path]) -> None:
     url, _, folder = store
     assert "NAME must be one of ['films'], got 'film'" in refused("audit", url, "film")

@@ -1,7 +1,6 @@
 """`reproduce`: the verdicts it prints, and what it refuses."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -23,17 +22,7 @@ def test_reproduce_tells_the_verdicts_and_where_the_report_is(tmp_path: Path) ->
     assert {"reading", "what", "value", "low", "high", "asked_for"} <= set(records[0]["numbers"][0])
 
 
-def test_reproduce_refuses_what_it_cannot_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "did you mean 'fig-wine'" in refused("reproduce", "fig-win", "--out", tmp_path / "o")
+def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     at = tmp_path / "file" / "out"
     assert "must be a folder that can be written to" in refused("reproduce", "--out", at)
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "notes.txt").write_text("")
-    assert "holds other files; nothing was changed" in refused("reproduce", "--out", mine)
-    usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1))
-    assert "MB are needed" in refused("reproduce", "--out", tmp_path / "full", code=1)

@@ -1,6 +1,6 @@
 """Ctrl-C: one line and exit code 130, wherever it strikes.
 
-Each child sends the signal to itself at a chosen moment; `tests/attacks.py` sends it at random.
+Each child sends the signal to itself at a chosen moment.
 """
 
 import subprocess

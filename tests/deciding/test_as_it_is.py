@@ -1,6 +1,5 @@
 """Data as it is: what used to go wrong without a word."""
 
-import json
 import warnings
 
 import numpy as np
@@ -149,19 +148,6 @@ def test_items_have_a_quality_of_their_own_and_new_ones_may_come() -> None:
             who.tell(decision, float(worth[i] + 0.3 * rng.normal()))
             missed[who] += worth[there].max() - worth[i]
     assert missed[decider] < 0.3 * missed[plain]
-
-
-def test_a_list_of_dicts_is_a_table() -> None:
-    rows = json.loads('[{"price": 1.0, "age": 2}, {"age": 1, "price": 0.0}]')
-    U = pb.Subspace.without("age", columns=["price", "age"])
-    decision = pb.Decider(subspace=U, seed=0).ask(rows)
-    assert decision.arm.tolist() == [[1.0, 2.0], [0.0, 1.0]][int(decision.index or 0)]
-    with pytest.raises(ValueError, match=r"must have the columns \['age'\]"):
-        pb.Decider(subspace=U, seed=0).ask([{"price": 1.0}])
-    with pytest.raises(ValueError, match="must be finite, got nan in row 1, column 'age'"):
-        pb.Decider(subspace=U, seed=0).ask([rows[0], {"price": 1.0}])
-    features = pb.Features(numeric=["price", "age"], protected=["age"]).fit(rows)
-    assert pb.Decider(features=features, seed=0).ask(rows, labels=["x", "y"]).label in ("x", "y")
 
 
 def test_a_half_life_recovers_when_theta_flips() -> None:

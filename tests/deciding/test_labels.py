@@ -12,7 +12,7 @@ from pyarrow import parquet as pq
 import projbandits as pb
 from projbandits.ledger.labels import read_label, write_label
 from projbandits.strategies.effects import Effects
-from tests.worlds import U3, world_of
+from tests.worlds import U3
 
 THETA = np.array([1.0, -0.5, 0.3])
 WITH_EFFECTS = [
@@ -273,33 +273,3 @@ def test_history_says_whose_returns_it_holds() -> None:
         decider.learn(X, outcomes, labels=whose[:3])
     decider.learn(X[:2], outcomes[:2])  # each an item of its own
     assert decider.belief().state.effects.size == 7
-
-
-def test_wines_with_ids_reach_the_regret_of_a_simulation() -> None:
-    # The same eight worlds; the means differ by less than three standard errors.
-    problem = pb.problems.wine(arms=40, noise=0.5)
-    strategy = pb.EIIDS(arm_effects="auto")
-    trials, horizon = 8, 200
-    simulated = pb.simulate(
-        problem, [strategy], trials=trials, horizon=horizon, seed=3, progress=False,
-        engine="reference",
-    ).regret[0, :, -1]  # fmt: skip
-    found = []
-    for trial in range(trials):
-        world = world_of(problem, trial, seed=3)
-        assert isinstance(world.arms, pb.FiniteArms)
-        assert world.arm_returns is not None
-        assert world.arm_rewards is not None
-        X, rng = world.arms.vectors, np.random.default_rng(trial)
-        decider = pb.Decider(strategy, subspace=world.subspace, seed=trial)
-        missed = 0.0
-        for _ in range(horizon):
-            order = rng.permutation(len(X))  # in another place every time
-            decision = decider.ask(X[order], labels=order)
-            i = int(decision.label or 0)
-            missed += world.best_reward - world.arm_rewards[i]
-            decider.tell(decision, float(world.arm_returns[i] + 0.5 * rng.normal()))
-        found.append(missed)
-    away = np.array(found) - simulated
-    assert abs(away.mean()) < 3.0 * away.std(ddof=1) / np.sqrt(trials)
-    assert np.mean(found) < 1.2 * simulated.mean()

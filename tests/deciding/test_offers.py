@@ -50,27 +50,6 @@ def test_the_first_table_names_the_columns() -> None:
         decider.ask(pd.DataFrame([[3.0, 2.0]], columns=["b", "a"]))
 
 
-def test_of_very_many_arms_the_basis_spans() -> None:
-    rng = np.random.default_rng(8)
-    X = rng.normal(size=(50_000, 3))
-    decider = pb.Decider(subspace=U3, seed=0)
-    decision = decider.ask(X)
-    offer = Offer(X)
-    assert np.shares_memory(offer.vectors, X)
-    for method in ("pivoted-qr", "first"):
-        rows = [arm.index for arm in offer.basis_arms(method) if arm.index is not None]
-        assert np.linalg.matrix_rank(X[rows]) == 3
-        np.testing.assert_array_equal(offer.basis(method), X[rows])
-    assert [arm.index for arm in offer.basis_arms("first")] == [0, 1, 2]
-    thin = np.zeros((50_000, 3))
-    thin[:, 0] = 1.0
-    thin[777, 1] = thin[778, 2] = 1.0  # between the rows looked at first
-    assert Offer(thin).rank == 3
-    table = decider.explain(decision).table
-    assert table["chosen"].sum() == 1
-    assert table.index[table["chosen"]][0] == decision.index
-
-
 @pytest.mark.parametrize("strategy", [pb.EIIDS(), pb.DirectedIDS()], ids=repr)
 def test_of_very_many_arms_some_are_weighed(
     strategy: pb.EIIDS | pb.DirectedIDS, monkeypatch: pytest.MonkeyPatch

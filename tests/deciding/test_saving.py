@@ -1,7 +1,6 @@
 """A decider's file: it goes on exactly, and damage or a kill never passes for a decider."""
 
 import os
-import pickle
 import signal
 import sqlite3
 import subprocess
@@ -38,18 +37,6 @@ def played(strategy: pb.GENTRY | None = None) -> pb.Decider:
     return decider
 
 
-def test_what_was_told_is_remembered_in_the_file(tmp_path: Path) -> None:
-    one = pb.Decider(pb.GENTRY(), subspace=U, seed=0)
-    told = one.ask(np.eye(3))
-    one.tell(told, 2.0)
-    one.save(tmp_path / "decider")
-    two = pb.Decider.load(tmp_path / "decider")
-    two.tell(told.id, 2.0)
-    with pytest.raises(ValueError, match=r"was told 2\.0 before, got 17\.0"):
-        two.tell(told.id, 17.0)
-    assert two.ridge.n == 1
-
-
 def test_a_restored_copy_repeats_neither_ids_nor_choices(tmp_path: Path) -> None:
     """What was asked after the save stays with whoever asked it."""
     one = played()
@@ -75,28 +62,6 @@ def test_columns_and_the_warning_are_remembered(tmp_path: Path) -> None:
     two = pb.Decider.load(tmp_path / "decider")
     assert two.columns == ("b", "a")
     two.ask(pd.DataFrame([[0.0, 1.0]], columns=["a", "b"]))
-
-
-def test_the_log_is_saved_too(tmp_path: Path) -> None:
-    one = played()
-    later = one.ask(np.eye(3))
-    one.tell(later.id, 2.0)
-    one.save(tmp_path / "decider")
-    two = pb.Decider.load(tmp_path / "decider")
-    pd.testing.assert_frame_equal(one.log(), two.log())
-    assert two.explain(later.id).reason == one.explain(later.id).reason
-    assert str(two.audit()) == str(one.audit())
-
-
-def test_it_is_read_without_pickle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    played().save(tmp_path / "decider")
-
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("pickle was used")
-
-    for name in ("load", "loads", "Unpickler"):
-        monkeypatch.setattr(pickle, name, refuse)
-    assert len(pb.Decider.load(tmp_path / "decider").log()) == 30
 
 
 def test_a_strategy_that_a_file_cannot_hold_is_asked_for(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from scipy.stats import chi2, norm, t
 import projbandits as pb
 from projbandits.evaluation import estimators
 from projbandits.evaluation import sources as pieces
-from projbandits.evaluation.counting import FOLDS
+from projbandits.evaluation.cells import FOLDS
 from projbandits.evaluation.estimators import ESTIMATE_NAMES, ON_MODEL
 from tests import naive
 from tests.evaluation.tables import ARMS, LOGGED, OTHER, THETA, U, by_segment, log, other, table
@@ -171,6 +171,17 @@ def test_intervals_that_rest_on_the_model_allow_for_effects_of_arms(
             (one.loc[name, "high"] - one.loc[name, "low"]) / 2 for one in (found, short)
         )
         assert half == pytest.approx(np.sqrt(before**2 + away))
+
+
+def test_a_feature_that_comes_twice_changes_no_interval() -> None:
+    """Of arms chosen once or twice, where the noise of the whole log counts."""
+    rows, twice = table(9), ARMS.assign(again=ARMS["a"] + ARMS["b"])
+    one, two = (
+        pb.replay(log(rows, arms=arms), other, value="return").estimates().loc["model"]
+        for arms in (ARMS, twice)
+    )
+    for column in ("value", "low", "high"):
+        assert two[column] == pytest.approx(one[column], rel=1e-9)
 
 
 def test_the_interval_of_cut_weights_allows_for_what_was_cut() -> None:

@@ -81,23 +81,6 @@ def test_workers_in_other_folders_find_the_file_or_say_that_they_do_not(
         pb.replay(some, other, subspace=U)
 
 
-def test_small_groups_of_rows_are_read_together_and_rows_keep_their_numbers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sources, "ENOUGH_ROWS", 20)
-    rows = table(90)
-    one = pb.replay(log(rows), other, subspace=U).estimates()
-    path = tmp_path / "log.parquet"
-    pq.write_table(pa.Table.from_pandas(rows), path, row_group_size=7)
-    some = log(path)
-    assert [piece.first for piece in some._rows.pieces()] == [0, 21, 42, 63, 84]
-    pd.testing.assert_frame_equal(pb.replay(some, other, subspace=U).estimates(), one, rtol=1e-9)
-    rows.loc[83, "click"] = np.nan
-    pq.write_table(pa.Table.from_pandas(rows), path, row_group_size=7)
-    with pytest.raises(ValueError, match="got nan in row 83, column 'click'"):
-        pb.replay(log(path), other, subspace=U)
-
-
 def test_missing_arms_and_times_are_refused() -> None:
     rows = table(90)
     rows.loc[4, "item"] = None
@@ -207,29 +190,6 @@ def test_what_is_no_log_is_said(tmp_path: Path) -> None:
         list(log(rows, propensity=["p_u", "p_v"]).chunks())
     with pytest.raises(ValueError, match=r"subspace must have the columns \['b'\]"):
         log(rows).fit(pb.Subspace.without("race", columns=["a", "bb", "race"]))
-
-
-def test_an_open_bandit_folder_is_read(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    pd.DataFrame(
-        {
-            "timestamp": pd.date_range("2019-11-24", periods=60, tz="UTC").astype(str),
-            "item_id": rng.integers(0, 3, 60),
-            "position": rng.integers(1, 4, 60),
-            "click": rng.integers(0, 2, 60),
-            "propensity_score": 1 / 3,
-        }
-    ).to_csv(tmp_path / "men.csv")
-    items = {"item_id": [0, 1, 2], "item_feature_0": [0.5, -1.0, 2.0]}
-    pd.DataFrame({**items, "item_feature_1": ["x", "y", "x"]}).to_csv(tmp_path / "item_context.csv")
-    found = pb.Log.from_open_bandit(tmp_path)
-    assert found.names == ("constant", "item_feature_0", "item_feature_1_x", "item_feature_1_y")
-    chunk = next(found.chunks())
-    assert set(chunk.context["position"]) == {1, 2, 3}
-    even = pb.replay(found, lambda arms, context: np.full(3, 1 / 3), value="return").estimates()
-    assert even.loc["arm by arm", "value"] == pytest.approx(chunk.outcome.mean())
-    with pytest.raises(ValueError, match=r"item_context\.csv and one other"):
-        pb.Log.from_open_bandit(tmp_path.parent)
 
 
 def vowpal(path: Path, n: int = 200, **changed: Any) -> Path:

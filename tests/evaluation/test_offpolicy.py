@@ -10,7 +10,7 @@ from scipy import stats
 import projbandits as pb
 from projbandits.evaluation import estimators as formulas
 from projbandits.evaluation.estimators import ON_MODEL
-from projbandits.evaluation.offpolicy import Replay
+from projbandits.evaluation.predictable import Replay
 from tests.logs import FIXED, NOISE, THETA, U, always, estimates, logged
 
 
@@ -324,5 +324,5 @@ def test_a_difference_is_paired_by_decision() -> None:
     same = one.versus(pb.replay(log, pb.GENTRY(schedule=always), value="return"))
     assert (same["value"] == 0).all()
     assert same.loc["arm by arm, self-normalised", "high"] == 0
-    with pytest.raises(ValueError, match="same log and value"):
+    with pytest.raises(ValueError, match="same log, value and subspace"):
         one.versus(pb.replay(log, pb.CURSE()))

@@ -9,7 +9,6 @@ import pytest
 
 import projbandits as pb
 from projbandits.evaluation.estimators import ESTIMATE_NAMES
-from tests.commands import call
 
 ROWS = list(ESTIMATE_NAMES[:-1])
 BY_ARM = ["arm by arm", "arm by arm, self-normalised", "arm by arm, clipped"]
@@ -212,17 +211,3 @@ def test_no_click_on_the_arms_of_a_policy_is_no_certainty() -> None:
     found = silent.estimates()
     assert (found["value"][BY_ARM[:1]] == 0).all()
     assert (found["high"][BY_ARM] > 0.01).all()
-
-
-def test_the_command_says_the_same(tmp_path: Any) -> None:
-    table = greedy_clicks(400).assign(pi=1 / K)
-    table.to_parquet(tmp_path / "log.parquet")
-    items = pd.DataFrame(np.eye(K), columns=[f"f{j}" for j in range(K)])
-    items.assign(item=range(K)).to_parquet(tmp_path / "items.parquet")
-    said = call(
-        "replay", tmp_path / "log.parquet", "pi", "--arms", tmp_path / "items.parquet",
-        "--action", "item", "--propensity", "p", "--outcome", "click", "--value", "return",
-        "--bounds", "0,1", "--json",
-    )  # fmt: skip
-    assert '"unsupported"' in said.stdout
-    assert "lie in [0, 1]" in said.stdout

@@ -12,7 +12,7 @@ import projbandits as pb
 from tests.databases import Server
 from tests.faults.kills import place
 from tests.faults.verdicts import Outcomes, promises
-from tests.faults.workers import make, offer, outcome
+from tests.faults.workers import make, offer, outcome, patiently
 
 EACH = 5
 """How often a child asks and tells."""
@@ -67,6 +67,15 @@ def _use(decider: pb.Decider) -> str:
     return decision.id
 
 
+def _patiently(decider: pb.Decider) -> str:
+    """Use a decider, and again if so many processes do so at once that the turn did not come."""
+    used = patiently(lambda: decider.ask(offer("the same for all")), time.time() + 100.0)
+    assert used is not None
+    id = used[0].id
+    patiently(lambda: decider.tell(id, outcome(id)), time.time() + 100.0)
+    return id
+
+
 def _use_and_report(decider: pb.Decider, sender: Any) -> None:
     sender.send([_use(decider) for _ in range(EACH)])
 
@@ -81,8 +90,10 @@ def servers(store: str, tries: int, rng: random.Random, server: Server | None = 
             reading, writing = os.pipe()
             pid = os.fork()
             if pid == 0:
-                os.write(writing, " ".join(_use(decider) for _ in range(EACH)).encode())
-                os._exit(0)
+                try:
+                    os.write(writing, " ".join(_patiently(decider) for _ in range(EACH)).encode())
+                finally:
+                    os._exit(0)  # the database is its parent's to remove
             os.close(writing)
             children.append((pid, reading))
         ids += [_use(decider) for _ in range(EACH)]

@@ -10,7 +10,6 @@ import pytest
 
 import projbandits as pb
 from projbandits.finding.attributes import Labelled, shrunk
-from projbandits.finding.sums import degrees
 from tests import naive
 
 Array = naive.Array
@@ -60,7 +59,7 @@ def test_scales_of_features_and_of_attributes_do_not_matter() -> None:
     plain = Labelled.of(X, z)
     scaled = Labelled.of(X, z * [1e-4, 1e5])
     np.testing.assert_allclose(plain.directions(1)[1], scaled.directions(1)[1], rtol=1e-9)
-    assert degrees(plain.directions(1)[0], scaled.directions(1)[0]) < 1e-5
+    assert naive.degrees(plain.directions(1)[0], scaled.directions(1)[0]) < 1e-5
     turned = Labelled.of(X * units, z)
     np.testing.assert_allclose(plain.directions(1)[1], turned.directions(1)[1], rtol=1e-9)
 
@@ -75,7 +74,7 @@ def test_units_do_not_matter_where_attributes_are_regressed(shrink: bool) -> Non
     )
     np.testing.assert_allclose(plain.directions(2)[1], scaled.directions(2)[1], rtol=1e-8)
     back = np.linalg.qr(scaled.directions(2)[0] / units[:, None])[0]
-    assert degrees(plain.directions(2)[0], back) < 1e-3
+    assert naive.degrees(plain.directions(2)[0], back) < 1e-3
 
 
 def test_where_rows_are_too_few_to_regress_the_covariance_is_left_out() -> None:
@@ -118,27 +117,17 @@ def test_with_other_items_c_is_their_covariance_times_the_regression() -> None:
     np.testing.assert_allclose(found.subspace.matrix, kept, atol=1e-9)
 
 
-def test_items_without_labels_bring_u_nearer() -> None:
-    # Per coordinate the variance of C falls from 1.75 to 0.75 here; 60 samples, fixed seeds.
+@pytest.mark.parametrize("shrink", [False, True])
+def test_items_without_labels_and_shrunk_correlations_bring_u_nearer(shrink: bool) -> None:
+    # Per coordinate the variance of C falls from 1.75 to 0.75 where Sigma_x is known, or known but
+    # for its diagonal, as where features are independent; 60 samples, fixed seeds.
     angles = np.zeros((60, 2))
     for seed in range(60):
         X, z, V = side(100, seed)
         Y = np.random.default_rng(seed + 1000).uniform(-1, 1, size=(2000, 6))
         held = Labelled.of(X, z)
-        angles[seed, 0] = degrees(V, held.directions(2)[0])
-        angles[seed, 1] = degrees(V, held.with_items(Y).directions(2)[0])
-    mean = np.sqrt((angles**2).mean(axis=0))
-    assert 0.5 < mean[1] / mean[0] < 0.85  # sqrt(0.75 / 1.75) = 0.65
-
-
-def test_shrunk_correlations_bring_u_nearer_where_features_are_independent() -> None:
-    # Then Sigma_x is known but for its diagonal, and C has the error of B; 60 samples, fixed seeds.
-    angles = np.zeros((60, 2))
-    for seed in range(60):
-        X, z, V = side(100, seed)
-        held = Labelled.of(X, z)
-        angles[seed, 0] = degrees(V, held.directions(2)[0])
-        angles[seed, 1] = degrees(V, replace(held, shrink=True).directions(2)[0])
+        more = replace(held, shrink=True) if shrink else held.with_items(Y)
+        angles[seed] = [naive.degrees(V, one.directions(2)[0]) for one in (held, more)]
     mean = np.sqrt((angles**2).mean(axis=0))
     assert 0.5 < mean[1] / mean[0] < 0.85  # sqrt(0.75 / 1.75) = 0.65
 

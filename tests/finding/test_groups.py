@@ -6,7 +6,6 @@ import pytest
 import projbandits as pb
 from projbandits.finding.groups import Panel
 from projbandits.finding.mixed import GroupSums, Mixed, drawn, fitted
-from projbandits.finding.sums import degrees
 from tests import naive
 
 Array = naive.Array
@@ -75,7 +74,7 @@ def test_where_groups_disagree_is_left_out() -> None:
     X, r, group, V = panel(3000, seed=4)
     found = pb.find_subspace(groups=(X, r, group))
     assert found.left_out.dim == 1
-    assert degrees(V, found.left_out.basis) < min(5.0, 2 * found.angle)
+    assert naive.degrees(V, found.left_out.basis) < min(5.0, 2 * found.angle)
     assert found.rows == 3000
     assert "returns of groups" in found.report()
     assert found.predictable.empty

@@ -1,8 +1,12 @@
 """Stores that fail: refused by name, never believed, and nothing is lost or doubled."""
 
+import gc
 import os
+import random
 import shutil
 import sqlite3
+import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +16,7 @@ import numpy as np
 import pytest
 
 import projbandits as pb
+from projbandits.deciding.check import check_promises
 from tests.databases import Server
 from tests.worlds import U3
 
@@ -118,7 +123,18 @@ def test_every_changed_column_of_an_event_is_noticed(tmp_path: Path) -> None:
     decider = filled(url)
     decider.tell("0", 0.5)
     decider.close()
-    for column, value in (("kind", "'x'"), ("id", "'x'"), ("body", "x'07'"), ("hash", "x'07'")):
+    no_text = "CAST(x'ff' AS TEXT)"
+    for column, value in (
+        ("position", "'x'"),
+        ("kind", "'x'"),
+        ("kind", no_text),
+        ("id", "'x'"),
+        ("id", no_text),
+        ("body", "x'07'"),
+        ("body", "7"),
+        ("hash", "x'07'"),
+        ("hash", "'x'"),
+    ):
         for position in (3, 6):
             copy = Path(shutil.copy(path, tmp_path / f"{column}-{position}.db"))
             where = f"{column} = {value} WHERE position = {position}"
@@ -139,18 +155,65 @@ def test_an_older_copy_under_a_running_process_is_noticed(tmp_path: Path) -> Non
 def test_a_strategy_that_uses_its_decider_is_refused_and_its_neighbours_go_on(
     tmp_path: Path,
 ) -> None:
-    deciders = list[pb.Decider]()
+    deciders, calls = list[pb.Decider](), list[Callable[[], Any]]()
 
     def schedule(t: int) -> float:
-        if t == 2 and deciders:
-            deciders[-1].ask(np.eye(3))
+        if t == 2 and calls:
+            calls.pop()()
         return 0.5
 
     own = pb.GENTRY(schedule=schedule)
     for where in ({}, {"store": f"sqlite:///{tmp_path}/films.db", "name": "films"}):
         deciders.append(pb.Decider(own, subspace=U3, seed=0, **where))  # type: ignore[arg-type]
         deciders[-1].tell(deciders[-1].ask(np.eye(3)), 1.0)
-        with pytest.raises(RuntimeError, match="must not use its decider while it decides"):
-            deciders[-1].ask(np.eye(3))
+        for call in (lambda: deciders[-1].ask(np.eye(3)), lambda: deciders[-1].close()):
+            calls[:] = [call]
+            with pytest.raises(RuntimeError, match="must not use its decider while it decides"):
+                deciders[-1].ask(np.eye(3))
         assert (deciders[-1].steps, deciders[-1].ridge.n) == (1, 1)
         deciders[-1].close()
+
+
+def test_what_a_strategy_raises_is_for_its_caller_alone(tmp_path: Path) -> None:
+    failing, chance = set[int](), random.Random(0)
+
+    def schedule(t: int) -> float:
+        if failing and chance.random() < 0.5:
+            raise ZeroDivisionError("by the strategy")
+        return 0.5
+
+    rng = np.random.default_rng(0)
+    for where in ({}, {"store": f"sqlite:///{tmp_path}/films.db", "name": "films"}):
+        failing.clear()
+        own = pb.GENTRY(schedule=schedule)
+        decider = pb.Decider(own, subspace=U3, seed=0, **where)  # type: ignore[arg-type]
+        failing.add(1)
+
+        def ask(X: np.ndarray, decider: pb.Decider = decider) -> bool:
+            try:
+                decider.tell(decider.ask(X), 1.0)
+            except ZeroDivisionError:
+                return False
+            return True
+
+        with ThreadPoolExecutor(8) as pool:
+            done = sum(pool.map(ask, rng.normal(size=(60, 4, 3))))
+        failing.clear()
+        history = decider.history()
+        assert 0 < done < 60
+        assert (decider.steps, decider.ridge.n, len(history.arms())) == (done, done, 4 * done)
+        assert not [each for each in check_promises(history) if each.kept is False]
+        decider.close()
+
+
+def test_a_decider_that_is_dropped_lets_go_of_its_thread_and_its_files(tmp_path: Path) -> None:
+    gc.collect()
+    before = {*threading.enumerate()}
+    decider = filled(f"sqlite:///{tmp_path}/films.db")
+    decider.submit_ask(np.eye(3)).result()
+    (thread,) = {*threading.enumerate()} - before
+    del decider
+    gc.collect()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert not (tmp_path / "films.db-wal").exists()  # SQLite's last connection removes it

@@ -96,9 +96,11 @@ def test_each_changed_byte_of_a_stored_column_is_found(film: tuple[Path, str]) -
         ],
         ["DELETE FROM projbandits_events"],
         ["UPDATE projbandits_events SET ledger = 2 WHERE position = 9"],
+        ["UPDATE projbandits_snapshots SET position = 99 WHERE position = 17"],
+        ["UPDATE projbandits_snapshots SET position = 18 WHERE position = 17"],
     ],
 )
-def test_rows_that_are_removed_swapped_or_cut_off_are_found(
+def test_rows_that_are_removed_moved_or_cut_off_are_found(
     film: tuple[Path, str], statements: list[str]
 ) -> None:
     path, head = film

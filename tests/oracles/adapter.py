@@ -12,7 +12,7 @@ import secrets
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 import projbandits as pb
-from projbandits.strategies.seeking import SeekingGENTRY
+from projbandits.strategies import seeking
 
 ESTIMATES = {
     "linear": "linear weights",
@@ -31,22 +31,13 @@ ESTIMATES = {
     "by_arm_doubly_robust": "arm by arm, doubly robust",
     "model": "model",
 }
-INFLUENCE = {True: "found", False: "none", None: "unclear"}
 START = 1_750_000_000.0
 """When everything begins, in seconds since 1970."""
 ENGINES = ("reference", "compiled", "events")
 
 
 class Process:
-    """A process as deciders see it, with its own randomness and a clock that is set by hand.
-
-    Parameters
-    ----------
-    number : int
-        Different processes have different randomness.
-    now : float
-        What the clock shows, in seconds since the start.
-    """
+    """A process as deciders see it, with its own randomness and a clock that is set by hand."""
 
     def __init__(self, number: int = 0, now: float = 0.0) -> None:
         self.number = number
@@ -74,10 +65,13 @@ class Process:
 # --- strategies, sets, problems, simulations ------------------------------------------------------
 
 
-def strategy(name: str, **parameters: Any) -> Any:
-    """Return a strategy by its public name."""
-    maker = SeekingGENTRY if name == "SeekingGENTRY" else getattr(pb, name)
-    return maker(**parameters)
+def made(name: str, *given: Any, **parameters: Any) -> Any:
+    """Return a strategy, a decision set, a noise or a problem by its public name."""
+    if "drift" in parameters:
+        kind, how = parameters["drift"]
+        parameters["drift"] = made(kind, **how)
+    place = next(place for place in (pb, pb.problems, seeking) if hasattr(place, name))
+    return getattr(place, name)(*given, **parameters)
 
 
 def strategy_names() -> set[str]:
@@ -97,48 +91,17 @@ def without(protected: Sequence[str], columns: Sequence[str]) -> Any:
     return pb.Subspace.without(list(protected), columns=list(columns))
 
 
-def region(kind: str, *given: Any, **options: Any) -> Any:
-    """Return an infinite decision set by its public name."""
-    return getattr(pb, kind)(*given, **options)
-
-
-def noise(kind: str, **parameters: float) -> Any:
-    """Return a noise by its public name."""
-    return getattr(pb.problems, kind)(**parameters)
-
-
-def problem(name: str, *given: Any, **parameters: Any) -> Any:
-    """Return a problem by its public name."""
-    drift = parameters.pop("drift", None)
-    if drift is not None:
-        kind, how = drift
-        parameters["drift"] = getattr(pb.problems, kind)(**how)
-    return getattr(pb.problems, name)(*given, **parameters)
-
-
-def simulate(
-    problem: Any, strategy: Any, engine: str, *, trials: int, horizon: int, checkpoints: list[int]
-) -> dict[str, Any] | None:
+def simulate(problem: Any, strategy: Any, engine: str, **size: Any) -> dict[str, Any] | None:
     """Return the numbers of a simulation; None if the engine or the strategy cannot serve."""
-    with suppress(ValueError):
-        result = pb.simulate(
-            problem,
-            strategy,
-            trials=trials,
-            horizon=horizon,
-            seed=3,
-            engine=engine,
-            checkpoints=checkpoints,
-            progress=False,
-        )
-        found = {
-            "regret": result.regret[0],
-            "return_regret": result.return_regret[0][:, -1],
-            "found_best": None if result.found_best is None else result.found_best[0],
-            "pulls": None if result.pulls is None else result.pulls[0],
-        }
-        return {name: plain(each) for name, each in found.items() if each is not None}
-    return None
+    try:
+        result = pb.simulate(problem, strategy, seed=3, engine=engine, progress=False, **size)
+    except ValueError:
+        return None
+    found = {"regret": result.regret[0], "return_regret": result.return_regret[0][:, -1]}
+    for name in ("found_best", "pulls"):
+        if (counted := getattr(result, name)) is not None:
+            found[name] = counted[0]
+    return {name: plain(each) for name, each in found.items()}
 
 
 # --- deciders -------------------------------------------------------------------------------------
@@ -149,25 +112,32 @@ def features(table: Mapping[str, Sequence[Any]], **declared: Any) -> Any:
     return pb.Features(**declared).fit(frame(table))
 
 
-def frame(table: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
-    """Return a table of raw columns; its column `label` names the rows."""
-    made = pd.DataFrame({name: list(column) for name, column in table.items()})
-    return made.set_index("label") if "label" in made.columns else made
+def frame(table: Any) -> Any:
+    """Return a table of raw columns, `label` naming the rows; anything else as it is."""
+    if not isinstance(table, Mapping):
+        return table
+    read = pd.DataFrame({name: list(column) for name, column in table.items()})
+    return read.set_index("label") if "label" in read.columns else read
 
 
 class Decider:
-    """A decider in the vocabulary of the frozen files; it keeps all it was asked."""
+    """A decider in the vocabulary of the frozen files; it keeps all it was asked.
+
+    What is not defined here is called by the name that the library has for it.
+    """
 
     def __init__(self, decider: Any) -> None:
         self._decider = decider
         self.asked: list[dict[str, Any]] = []
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._decider, name)
+
     @classmethod
     def make(cls, url: str | None, name: str, **options: Any) -> Decider:
         """Return a new decider: in a temporary database, or in a store."""
         where: dict[str, Any] = {} if url is None else {"store": url, "name": name}
-        chosen = options.pop("strategy", None)
-        return cls(pb.Decider(chosen, **options, **where))
+        return cls(pb.Decider(options.pop("strategy", None), **options, **where))
 
     @classmethod
     def join(cls, url: str, name: str) -> Decider:
@@ -179,71 +149,21 @@ class Decider:
         self._decider.save(path)
         return type(self)(pb.Decider.load(path))
 
-    def close(self) -> None:
-        """Let go of the store."""
-        self._decider.close()
-
-    def ask(
-        self,
-        items: Any,
-        *,
-        labels: Any = None,
-        context: Any = None,
-        count: int | None = None,
-        request_id: str | None = None,
-        meta: Any = None,
-    ) -> Any:
-        """Return a decision, or several."""
-        given = frame(items) if isinstance(items, Mapping) else items
-        options: dict[str, Any] = {"context": context, "labels": labels, "request_id": request_id}
-        if count is not None:
-            made = self._decider.ask(given, count=count, meta=meta, **options)
-        else:
-            made = [self._decider.ask(given, meta=meta, **options)]
-        found = [_decision(one) for one in made]
+    def ask(self, items: Any, **options: Any) -> Any:
+        """Return a decision, or several where `count` is given."""
+        decided = self._decider.ask(frame(items), **options)
+        several = isinstance(decided, list)
+        found = [_decision(one) for one in (decided if several else [decided])]
         self.asked += found
-        return found if count is not None else found[0]
-
-    def tell(self, id: str, outcome: float) -> None:
-        """Tell an outcome."""
-        self._decider.tell(id, outcome)
-
-    def tell_many(self, outcomes: Mapping[str, float]) -> None:
-        """Tell several outcomes."""
-        self._decider.tell_many(outcomes)
-
-    def amend(self, id: str, outcome: float) -> None:
-        """Correct an outcome."""
-        self._decider.amend(id, outcome)
-
-    def withdraw(self, id: str) -> None:
-        """Take a decision's outcome back."""
-        self._decider.withdraw(id)
+        return found if several else found[0]
 
     def expire(self, after: str, outcome: float | None = None) -> list[str]:
         """Settle what is late, and return its ids."""
         return [*self._decider.expire(after, outcome)]
 
-    def learn(
-        self,
-        items: Any,
-        outcomes: Sequence[float],
-        *,
-        labels: Any = None,
-        context: Any = None,
-        request_id: str | None = None,
-    ) -> None:
+    def learn(self, items: Any, outcomes: Sequence[float], **options: Any) -> None:
         """Learn from history."""
-        given = frame(items) if isinstance(items, Mapping) else items
-        self._decider.learn(given, outcomes, labels=labels, context=context, request_id=request_id)
-
-    def decay(self, factor: float) -> None:
-        """Let all outcomes lose weight."""
-        self._decider.decay(factor)
-
-    def reconfigure(self, **what: Any) -> None:
-        """Change the subspace, the strategy or the half-life."""
-        self._decider.reconfigure(**what)
+        self._decider.learn(frame(items), outcomes, **options)
 
     def belief(self) -> dict[str, Any]:
         """Return what it believes now."""
@@ -269,6 +189,10 @@ class Decider:
 
     def history(self) -> list[dict[str, Any]]:
         """Return all decisions with their outcomes and what was believed."""
+        same = (
+            "step", "index", "outcome", "propensity", "estimate", "standard_error", "taken",
+            "probabilities", "observations", "forgotten",
+        )  # fmt: skip
         found = []
         for row in self._decider.log().to_dict("records"):
             size = math.isqrt(len(row["belief"]))
@@ -277,22 +201,13 @@ class Decider:
             found.append(
                 {
                     "request_id": row["id"],
-                    "step": plain(row["step"]),
+                    **{name: plain(row[name]) for name in same},
                     "asked": plain(row["asked"].timestamp() - START),
                     "told": None if pd.isna(row["told"]) else row["told"].timestamp() - START,
                     "told_after": plain(row["outcome_position"]),
-                    "index": plain(row["index"]),
-                    "outcome": plain(row["outcome"]),
-                    "propensity": plain(row["propensity"]),
-                    "estimate": plain(row["estimate"]),
-                    "standard_error": plain(row["standard_error"]),
-                    "taken": plain(row["taken"]),
                     "offered": None if row["offered"] is None else plain(np.sum(row["offered"])),
-                    "probabilities": plain(row["probabilities"]),
-                    "observations": plain(row["observations"]),
                     "squares": plain(np.trace(moments)),
                     "products": plain(moments[:-1, -1]),
-                    "forgotten": plain(row["forgotten"]),
                     "context": row["context"],
                     "meta": row["meta"],
                 }
@@ -301,8 +216,7 @@ class Decider:
 
     def audit(self, attributes: Any = None, by: str | None = None) -> dict[str, Any]:
         """Return the numbers of an audit."""
-        given = None if attributes is None else frame(attributes)
-        made = self._decider.audit(given, by=by)
+        made = self._decider.audit(frame(attributes), by=by)
         numbers = {
             "scores": ("largest", "guesses", "beyond", "decisions"),
             "choices": (
@@ -323,16 +237,16 @@ class Decider:
             made.leak.table, believed=float, least_squares=float, leak=float, low=float, high=float,
             z=float, found_from=float,
         )  # fmt: skip
-        shares = {
-            "offered": "offered", "best_guess": "best guess", "explored": "explored",
-            "chosen": "chosen", "difference": "difference", "low": "low", "high": "high", "z": "z",
-            "chosen_z": "chosen_z", "decisions": "decisions",
-        }  # fmt: skip
+        shares = (
+            "offered", "best_guess", "explored", "chosen", "difference", "low", "high", "z",
+            "chosen_z", "decisions",
+        )  # fmt: skip
+        groups = made.exposure.table.rename(columns={"best guess": "best_guess"})
         answers["exposure"]["groups"] = {
             f"{row['attribute']} / {row['group']} / {row['segment']}": {
-                name: plain(row[column]) for name, column in shares.items()
+                name: plain(row[name]) for name in shares
             }
-            for row in made.exposure.table.to_dict("records")
+            for row in groups.to_dict("records")
         }
         answers["exposure"]["followed"] = _records(
             made.exposure.followed, r2=float, low=float, high=float, r=float
@@ -375,24 +289,9 @@ class Decider:
 # --- logs -----------------------------------------------------------------------------------------
 
 
-def log(
-    table: Mapping[str, Sequence[Any]],
-    items: Any,
-    *,
-    action: str,
-    propensity: str | list[str],
-    outcome: str,
-    context: Sequence[str] = (),
-) -> Any:
+def log(table: Mapping[str, Sequence[Any]], items: Any, **columns: Any) -> Any:
     """Return a log of any origin."""
-    return pb.Log.from_table(
-        frame(table),
-        frame(items) if isinstance(items, Mapping) else items,
-        action=action,
-        propensity=propensity,
-        outcome=outcome,
-        context=list(context),
-    )
+    return pb.Log.from_table(frame(table), frame(items), **columns)
 
 
 def fitted(log: Any, subspace: Any = None) -> dict[str, Any]:
@@ -441,16 +340,8 @@ def ramped(matrix: Any) -> Any:
 
 
 def _decision(made: Any) -> dict[str, Any]:
-    return {
-        "request_id": made.id,
-        "index": made.index,
-        "label": made.label,
-        "step": made.step,
-        "propensity": plain(made.propensity),
-        "estimate": plain(made.estimate),
-        "standard_error": plain(made.standard_error),
-        "arm": plain(made.arm),
-    }
+    same = ("index", "label", "step", "propensity", "estimate", "standard_error", "arm")
+    return {"request_id": made.id, **{name: plain(getattr(made, name)) for name in same}}
 
 
 def _records(table: Any, **columns: Any) -> dict[str, Any]:

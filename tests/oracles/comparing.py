@@ -19,17 +19,7 @@ SHOWN = 6
 
 
 class Difference(NamedTuple):
-    """A value that is not what was frozen.
-
-    Parameters
-    ----------
-    path : str
-        Where it is.
-    expected, found : object
-        The two values; `MISSING` where there is none.
-    relative : float
-        The relative difference of two numbers; infinite for anything else.
-    """
+    """A value that is not what was frozen; only numbers have a finite relative difference."""
 
     path: str
     expected: Any

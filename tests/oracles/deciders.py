@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,16 +23,9 @@ SPAWN = multiprocessing.get_context("spawn")
 
 
 class Place:
-    """Where deciders are kept, and the process that they are in.
+    """Where deciders are kept, in a store or in none, and the process that they are in.
 
-    Parameters
-    ----------
-    folder : Path
-        Where files may be written.
-    url : str, optional
-        A store; by default deciders are in memory.
-    apart : bool
-        Whether a second process is one, or only seems so to the decider.
+    A second process is one where `apart` is true; else it only seems so to the decider.
     """
 
     def __init__(self, folder: Path, url: str | None = None, *, apart: bool = False) -> None:
@@ -41,9 +34,17 @@ class Place:
         self.apart = apart
         self.process = adapter.Process()
 
-    def make(self, name: str = "decider", **options: Any) -> adapter.Decider:
-        """Return a new decider."""
-        return adapter.Decider.make(self.url, name, **options)
+    def make(
+        self, strategy: str = "", keep: Sequence[int] = (), d: int = 3, **options: Any
+    ) -> adapter.Decider:
+        """Return a new decider; options that are not its own are those of the strategy."""
+        own = ("name", "subspace", "features", "half_life", "seed")
+        given = {key: options.pop(key) for key in own if key in options}
+        if strategy:
+            given["strategy"] = adapter.made(strategy, **options)
+        if keep:
+            given["subspace"] = adapter.keep(keep, d)
+        return adapter.Decider.make(self.url, given.pop("name", "decider"), **given)
 
     def later(self, seconds: float) -> None:
         """Let time pass."""
@@ -112,6 +113,16 @@ class World:
         mean = float(np.asarray(decision["arm"]) @ self.theta) + own
         return mean + self.noise * float(self.rng.standard_normal())
 
+    def turn(
+        self, decider: adapter.Decider, id: str, items: Any = None, *, told: bool = True,
+        **options: Any,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Ask for one of some items, or of all, and tell the outcome."""
+        made = decider.ask(self.items if items is None else items, request_id=id, **options)
+        if told:
+            decider.tell(made["request_id"], self.outcome(made))
+        return dict(made)
+
     def offer(self, size: int) -> NDArray[np.int64]:
         """Return the rows of some items."""
         return self.rng.choice(len(self.items), size, replace=False)
@@ -121,8 +132,7 @@ def item_effects(at: Place) -> dict[str, Any]:
     """Items have effects of their own, and come and go; outcomes are three decisions late."""
     world = World(1, items=12, d=4)
     own = world.rng.normal(size=12)
-    strategy = adapter.strategy("EIIDS", arm_effects="auto")
-    decider = at.make(strategy=strategy, subspace=adapter.keep([0, 1, 2], 4), seed=11)
+    decider = at.make("EIIDS", [0, 1, 2], 4, arm_effects="auto", seed=11)
     waiting: list[tuple[str, float]] = []
     for t in range(30):
         rows = world.offer(5)
@@ -142,8 +152,7 @@ def taught(at: Place) -> dict[str, Any]:
     own = world.rng.normal(size=8)
     rows = world.rng.integers(0, 8, 40)
     outcomes = world.items[rows] @ world.theta + own[rows] + 0.3 * world.rng.normal(size=40)
-    strategy = adapter.strategy("REGRET", arm_effects=0.6)
-    decider = at.make(strategy=strategy, subspace=adapter.keep([0, 1], 3), seed=12)
+    decider = at.make("REGRET", [0, 1], arm_effects=0.6, seed=12)
     history = world.items[rows], outcomes.tolist()
     for _ in range(2):
         decider.learn(*history, labels=rows.tolist(), request_id="history")
@@ -157,28 +166,18 @@ def taught(at: Place) -> dict[str, Any]:
 def half_life_by_decisions(at: Place) -> dict[str, Any]:
     """Outcomes lose half of their weight every eight decisions."""
     world = World(3)
-    decider = at.make(
-        strategy=adapter.strategy("GENTRY", penalty=0.5),
-        subspace=adapter.keep([0, 1], 3),
-        half_life=8,
-        seed=13,
-    )
+    decider = at.make("GENTRY", [0, 1], penalty=0.5, half_life=8, seed=13)
     for t in range(30):
         if t == 15:
             world.theta = -world.theta
-        made = decider.ask(world.items, request_id=f"d{t}")
-        if t % 5:
-            decider.tell(made["request_id"], world.outcome(made))
+        world.turn(decider, f"d{t}", told=t % 5 > 0)
     return summary(decider, explain=["d3", "d29"], audit={}, replay=["REGRET"])
 
 
 def half_life_by_time(at: Place) -> dict[str, Any]:
     """Outcomes lose half of their weight in sixty days, and come days after the decision."""
     world = World(4)
-    decider = at.make(
-        strategy=adapter.strategy("EIIDS"), subspace=adapter.keep([0, 1], 3), half_life="60d",
-        seed=14,
-    )  # fmt: skip
+    decider = at.make("EIIDS", [0, 1], half_life="60d", seed=14)
     last = None
     for t in range(30):
         made = decider.ask(world.items, request_id=f"s{t}")
@@ -195,9 +194,7 @@ def half_life_by_time(at: Place) -> dict[str, Any]:
 def amended(at: Place) -> dict[str, Any]:
     """Outcomes are amended, withdrawn, assumed when they are late, and told after all."""
     world = World(5)
-    decider = at.make(
-        strategy=adapter.strategy("EIIDS", noise=0.4), subspace=adapter.keep([0, 2], 3), seed=15
-    )
+    decider = at.make("EIIDS", [0, 2], noise=0.4, seed=15)
     told = []
     for t in range(24):
         made = decider.ask(world.items, request_id=f"a{t}")
@@ -221,39 +218,32 @@ def amended(at: Place) -> dict[str, Any]:
 def reconfigured(at: Place) -> dict[str, Any]:
     """Subspace, strategy and half-life change, to one that learns on projections and back."""
     world = World(6, items=7, d=4)
-    decider = at.make(
-        strategy=adapter.strategy("GENTRY", alpha=2.0), subspace=adapter.keep([0, 1], 4), seed=16
-    )
+    decider = at.make("GENTRY", [0, 1], 4, alpha=2.0, seed=16)
     changes: dict[int, dict[str, Any]] = {
         8: {"subspace": adapter.keep([0, 3], 4)},
-        14: {"strategy": adapter.strategy("REGRET", penalty=2.0)},
-        20: {"half_life": 6, "strategy": adapter.strategy("ProjectedUE", alpha=0.3)},
-        26: {"subspace": adapter.keep([1, 2, 3], 4), "strategy": adapter.strategy("EIIDS")},
+        14: {"strategy": adapter.made("REGRET", penalty=2.0)},
+        20: {"half_life": 6, "strategy": adapter.made("ProjectedUE", alpha=0.3)},
+        26: {"subspace": adapter.keep([1, 2, 3], 4), "strategy": adapter.made("EIIDS")},
     }
     beliefs = []
     for t in range(32):
         if t in changes:
             decider.reconfigure(**changes[t])
             beliefs.append(decider.belief())
-        made = decider.ask(world.items, request_id=f"r{t}")
-        if t % 3 != 1:
-            decider.tell(made["request_id"], world.outcome(made))
+        world.turn(decider, f"r{t}", told=t % 3 != 1)
     return {"beliefs": beliefs, **summary(decider, explain=["r7", "r15", "r31"], audit={})}
 
 
 def decayed(at: Place) -> dict[str, Any]:
     """All outcomes lose weight twice, the second time all of it."""
     world = World(7)
-    decider = at.make(
-        strategy=adapter.strategy("DirectedIDS"), subspace=adapter.keep([1, 2], 3), seed=17
-    )
+    decider = at.make("DirectedIDS", [1, 2], seed=17)
     beliefs = []
     for t in range(20):
         if t in (8, 15):
             decider.decay(0.3 if t == 8 else 0.0)
             beliefs.append(decider.belief())
-        made = decider.ask(world.items, request_id=f"f{t}")
-        decider.tell(made["request_id"], world.outcome(made))
+        world.turn(decider, f"f{t}")
     return {"beliefs": beliefs, **summary(decider, explain=["f9"])}
 
 
@@ -304,16 +294,13 @@ def features_and_contexts(at: Place) -> dict[str, Any]:
 def infinite(at: Place) -> dict[str, Any]:
     """Decisions in a ball and in a box, by three strategies."""
     world = World(9, d=3)
-    ball, box = adapter.region("Ball", 3, 1.5), adapter.region("Box", [-1, 0, -1], [1, 1, 2])
+    ball, box = adapter.made("Ball", 3, 1.5), adapter.made("Box", [-1, 0, -1], [1, 1, 2])
     found = {}
-    for name, options in (("GENTRY", {}), ("ProjectedUE", {"alpha": 0.3}), ("EIIDS", {})):
-        decider = at.make(
-            name, strategy=adapter.strategy(name, **options), subspace=adapter.keep([0, 2], 3),
-            seed=19,
-        )  # fmt: skip
+    forms: dict[str, dict[str, Any]] = {"GENTRY": {}, "ProjectedUE": {"alpha": 0.3}, "EIIDS": {}}
+    for name, options in forms.items():
+        decider = at.make(name, [0, 2], name=name, seed=19, **options)
         for t in range(10):
-            made = decider.ask(ball if t % 2 else box, request_id=f"{name}{t}")
-            decider.tell(made["request_id"], world.outcome(made))
+            world.turn(decider, f"{name}{t}", ball if t % 2 else box)
         explained = decider.explain(f"{name}9", ball)
         found[name] = {"explained": explained, **summary(decider)}
     return found
@@ -322,7 +309,7 @@ def infinite(at: Place) -> dict[str, Any]:
 def several(at: Place) -> dict[str, Any]:
     """Several arms at a time, calls that are repeated, labels and notes."""
     world = World(10, items=9, d=3)
-    decider = at.make(strategy=adapter.strategy("EIIDS"), subspace=adapter.keep([0, 1], 3), seed=20)
+    decider = at.make("EIIDS", [0, 1], seed=20)
     calls = list[dict[str, Any]]()
     for t in range(10):
         rows = world.offer(6)
@@ -351,10 +338,7 @@ def every_strategy(at: Place) -> dict[str, Any]:
     found = {}
     for name, options in forms.items():
         world = World(11, items=7, d=4)
-        decider = at.make(
-            name, strategy=adapter.strategy(name, **options), subspace=adapter.keep([0, 1], 4),
-            seed=21,
-        )  # fmt: skip
+        decider = at.make(name, [0, 1], 4, name=name, seed=21, **options)
         chosen = []
         for t in range(14):
             made = decider.ask(world.items[world.offer(5)], request_id=f"{name}{t}")
@@ -371,22 +355,17 @@ def audited(at: Place) -> dict[str, Any]:
     """A strategy that aims at returns is found out; others are replayed on its log."""
     world = World(12, items=20, d=4, noise=0.3)
     world.theta = np.array([0.5, -0.2, 1.2, 0.8])
+    columns = ["drama", "length", "fee", "age"]
+    subspace = adapter.without(["fee", "age"], columns)
     found = {}
     for name in ("CURSE", "GENTRY"):
-        decider = at.make(
-            name,
-            strategy=adapter.strategy(name, alpha=4.0),
-            subspace=adapter.without(["fee", "age"], ["drama", "length", "fee", "age"]),
-            seed=22,
-        )
+        decider = at.make(name, name=name, alpha=4.0, subspace=subspace, seed=22)
         for t in range(120):
             rows = world.offer(5)
             table = {"label": [f"item {row}" for row in rows]}
-            for j, column in enumerate(["drama", "length", "fee", "age"]):
-                table[column] = world.items[rows, j]
-            made = decider.ask(table, request_id=f"{name}{t}", meta={"segment": "ab"[t % 2]})
-            if t % 5:
-                decider.tell(made["request_id"], world.outcome(made))
+            table |= dict(zip(columns, world.items[rows].T, strict=True))
+            meta = {"segment": "ab"[t % 2]}
+            world.turn(decider, f"{name}{t}", table, told=t % 5 > 0, meta=meta)
         replay = {"replay": ["UE", "EIIDS"], "value": ("projection", "return")}
         found[name] = summary(decider, audit={"by": "segment"}, last=8, **replay)
     return found
@@ -395,9 +374,7 @@ def audited(at: Place) -> dict[str, Any]:
 def groups_disagree(at: Place) -> dict[str, Any]:
     """The subspace is found in the log where groups disagree, and decided on from then on."""
     world = World(13, items=12, d=3, noise=0.2)
-    decider = at.make(
-        strategy=adapter.strategy("GENTRY", alpha=3.0), subspace=adapter.keep([0, 1, 2], 3), seed=23
-    )
+    decider = at.make("GENTRY", [0, 1, 2], alpha=3.0, seed=23)
     bias = {"north": 1.5, "south": -1.5, "west": 0.5}
     groups = itertools.cycle(bias)
     found: dict[str, Any] = {}
@@ -415,31 +392,21 @@ def groups_disagree(at: Place) -> dict[str, Any]:
 def saved(at: Place) -> dict[str, Any]:
     """A decider is saved in the middle and goes on as a copy."""
     world = World(14)
-    decider = at.make(
-        strategy=adapter.strategy("EIIDS"), subspace=adapter.keep([0, 1], 3), half_life=20, seed=24
-    )
+    decider = at.make("EIIDS", [0, 1], half_life=20, seed=24)
     for t in range(8):
-        made = decider.ask(world.items, request_id=f"w{t}")
-        if t % 3:
-            decider.tell(made["request_id"], world.outcome(made))
+        world.turn(decider, f"w{t}", told=t % 3 > 0)
     copy = decider.saved(at.folder / "decider")
     copy.tell("w0", 0.5)
     for t in range(8, 16):
-        made = copy.ask(world.items, request_id=f"w{t}")
-        copy.tell(made["request_id"], world.outcome(made))
+        world.turn(copy, f"w{t}")
     return summary(copy, explain=["w2", "w15"], audit={}, replay=["UE"])
 
 
 def two_processes(at: Place) -> dict[str, Any]:
     """Two processes share a decider, each decides with randomness of its own."""
     world = World(15, items=10, d=3)
-    strategy = adapter.strategy("EIIDS", arm_effects="auto")
-    with (
-        closing(
-            at.make("shared", strategy=strategy, subspace=adapter.keep([0, 1], 3), seed=25)
-        ) as one,
-        at.joined("shared") as other,
-    ):
+    decider = at.make("EIIDS", [0, 1], name="shared", arm_effects="auto", seed=25)
+    with closing(decider) as one, at.joined("shared") as other:
         for t in range(24):
             rows = world.offer(5)
             labels = [f"item {row}" for row in rows]
@@ -457,24 +424,21 @@ def two_processes(at: Place) -> dict[str, Any]:
 def logs(at: Place) -> dict[str, Any]:
     """Logs of other origins: fits, and what policies would have been worth."""
     world = World(16, items=5, d=3)
-    n, table = (
-        300,
-        {"drama": world.items[:, 0], "length": world.items[:, 1], "age": world.items[:, 2]},
-    )
+    n, columns = 300, ["drama", "length", "age"]
+    table = dict(zip(columns, world.items.T, strict=True))
     chances = world.rng.dirichlet(np.ones(5), n) * 0.8 + 0.04
     chosen = np.array([world.rng.choice(5, p=p) for p in chances])
     outcomes = world.items[chosen] @ world.theta + 0.3 * world.rng.normal(size=n)
     rows: dict[str, Any] = {f"p{a}": chances[:, a] for a in range(5)}
     rows |= {"item": chosen, "outcome": outcomes, "p": chances[np.arange(n), chosen]}
     rows["segment"] = np.where(world.rng.random(n) < 0.5, "a", "b")
-    full = adapter.log(
-        rows, table, action="item", propensity=[f"p{a}" for a in range(5)], outcome="outcome",
-        context=["segment"],
-    )  # fmt: skip
-    chosen_only = adapter.log(
-        rows, table, action="item", propensity="p", outcome="outcome", context=["segment"]
+    full, chosen_only = (
+        adapter.log(
+            rows, table, action="item", propensity=p, outcome="outcome", context=["segment"]
+        )
+        for p in ([f"p{a}" for a in range(5)], "p")
     )
-    subspace = adapter.without(["age"], ["drama", "length", "age"])
+    subspace = adapter.without(["age"], columns)
     found: dict[str, Any] = {"fit": adapter.fitted(full, subspace)}
     for name, log in (("all", full), ("chosen", chosen_only)):
         for value in ("projection", "return"):
@@ -482,16 +446,13 @@ def logs(at: Place) -> dict[str, Any]:
             found[f"{name}, {value}"] = {
                 "uniform": adapter.judged(log, _uniform, **given),
                 "by segment": adapter.judged(log, _by_segment, **given),
-                "GENTRY": adapter.judged(log, adapter.strategy("GENTRY"), **given),
+                "GENTRY": adapter.judged(log, adapter.made("GENTRY"), **given),
             }
     found["difference"] = adapter.difference(full, _uniform, _by_segment, "return")
-    decider = at.make(
-        strategy=adapter.strategy("GENTRY", alpha=2.0), subspace=adapter.keep([0, 1], 3), seed=26
-    )
+    decider = at.make("GENTRY", [0, 1], alpha=2.0, seed=26)
     for t in range(60):
-        made = decider.ask(world.items, request_id=f"l{t}")
-        decider.tell(made["request_id"], world.outcome(made))
-    found["own"] = adapter.judged(decider.as_log(), adapter.strategy("UE"), "projection")
+        world.turn(decider, f"l{t}")
+    found["own"] = adapter.judged(decider.as_log(), adapter.made("UE"), "projection")
     return found
 
 
@@ -527,7 +488,7 @@ def summary(
         found["audit"] = decider.audit(**audit)
     if replay:
         found["replays"] = {
-            f"{name}, {kind}": decider.replay(adapter.strategy(name), kind)
+            f"{name}, {kind}": decider.replay(adapter.made(name), kind)
             for name in replay
             for kind in value
         }

@@ -59,35 +59,35 @@ def worlds() -> dict[str, Callable[[], Any]]:
         arms[4] = 0.0
         arms[7] = arms[2]
         subspace = adapter.keep([0, 1], 4)
-        return adapter.problem("instance", arms, theta=[1.0, -0.5, 0.2, 0.0], subspace=subspace)
+        return adapter.made("instance", arms, theta=[1.0, -0.5, 0.2, 0.0], subspace=subspace)
 
     def on(kind: str, *given: Any) -> Callable[[], Any]:
-        return lambda: adapter.problem("random_theta", adapter.region(kind, *given), u=2)
+        return lambda: adapter.made("random_theta", adapter.made(kind, *given), u=2)
 
     def drawn(**options: Any) -> Callable[[], Any]:
-        return lambda: adapter.problem("random_arms", **options)
+        return lambda: adapter.made("random_arms", **options)
 
     def offered(**options: Any) -> Callable[[], Any]:
         sizes = {"catalogue": 30, "offered": 6, "d": 4, "u": 2}
-        return lambda: adapter.problem("offers", **sizes, **options)
+        return lambda: adapter.made("offers", **sizes, **options)
 
     normals = np.random.default_rng(5).standard_normal((80, 5))
     normals /= np.linalg.norm(normals, axis=1)[:, None]
     cube = np.vstack([np.eye(3), -np.eye(3)])
-    uniform = adapter.noise("Uniform", scale=0.3)
+    uniform = adapter.made("Uniform", scale=0.3)
     return {
         "small": drawn(d=4, arms=7, u=2),
         "coordinates": drawn(d=6, arms=12, u=3, subspace="coordinates", noise=uniform),
-        "clicks": drawn(d=3, arms=10, u=2, noise=adapter.noise("Bernoulli")),
+        "clicks": drawn(d=3, arms=10, u=2, noise=adapter.made("Bernoulli")),
         "flat": flat,
         "offers": offered(),
         "offers with viewers": offered(context=1),
         "drift": offered(drift=("Wander", {"rate": 0.1})),
-        "estimated subspace": lambda: adapter.problem(
-            "estimated_subspace", adapter.problem("random_arms", d=4, arms=7, u=2), size=50
+        "estimated subspace": lambda: adapter.made(
+            "estimated_subspace", adapter.made("random_arms", d=4, arms=7, u=2), size=50
         ),
-        "groups": lambda: adapter.problem("groups", d=4, arms=7, u=2, groups=3),
-        "entropy ball": lambda: adapter.problem("entropy_ball"),
+        "groups": lambda: adapter.made("groups", d=4, arms=7, u=2, groups=3),
+        "entropy ball": lambda: adapter.made("entropy_ball"),
         "ball": on("Ball", 3, 2.0),
         "ellipsoid": on("Ellipsoid", np.diag([1.0, 2.0, 3.0])),
         "box": on("Box", [-1, -1, 0], [1, 2, 1]),
@@ -115,7 +115,7 @@ def simulations(*, short: bool = False) -> Iterator[tuple[str, dict[str, Any]]]:
         for name, forms in STRATEGIES.items():
             for options in forms:
                 given = {**options, "schedule": slow} if "slow" in options.values() else options
-                by_engine = _engines(world, problem, adapter.strategy(name, **given))
+                by_engine = _engines(world, problem, adapter.made(name, **given))
                 if by_engine:
                     found[label(name, options)] = by_engine
         yield world, found

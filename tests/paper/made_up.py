@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import projbandits as pb
-from projbandits.paper.experiments import Experiment
+from projbandits.paper import Experiment
 
 
 def made_up(strategies: tuple[Any, ...], regret: Any, found: Any = None) -> pb.Result:

@@ -7,6 +7,7 @@ import pytest
 
 import projbandits as pb
 from projbandits import statistics, theory
+from projbandits.paper import Experiment, Outcome
 from projbandits.paper.conditions import (
     beats,
     exceeds_threshold,
@@ -19,10 +20,11 @@ from projbandits.paper.conditions import (
     same_order,
     thresholds,
 )
-from projbandits.paper.experiments import Experiment
 from projbandits.paper.settings import Setting
-from projbandits.paper.verdicts import Outcome
 from tests.paper.made_up import A, made_up
+from tests.worlds import world_of
+
+HOLDS, FAILS, UNDECIDED = Outcome.HOLDS, Outcome.FAILS, Outcome.UNDECIDED
 
 
 def test_beating_is_measured_in_the_same_worlds() -> None:
@@ -31,15 +33,13 @@ def test_beating_is_measured_in_the_same_worlds() -> None:
     worlds = rng.uniform(0, 5000, size=100)
     regret = np.stack([worlds, worlds + 1 + rng.normal(size=100)])[:, :, None]
     [condition] = beats(A, pb.GENTRY(), pb.UE())({"x": made_up(A.strategies, regret)})
-    assert condition.outcome == Outcome.HOLDS
+    assert condition.outcome == HOLDS
     assert condition.estimate == statistics.mean(regret[0, :, 0] - regret[1, :, 0])
     [other] = beats(A, pb.UE(), pb.GENTRY())({"x": made_up(A.strategies, regret)})
-    assert other.outcome == Outcome.FAILS
+    assert other.outcome == FAILS
 
 
-@pytest.mark.parametrize(
-    ("ends", "outcome"), [((9.0, 8.0), Outcome.HOLDS), ((9.0, 1.0), Outcome.FAILS)]
-)
+@pytest.mark.parametrize(("ends", "outcome"), [((9.0, 8.0), HOLDS), ((9.0, 1.0), FAILS)])
 def test_a_moderate_alpha_beats_both_ends(ends: tuple[float, float], outcome: str) -> None:
     strategies = tuple(pb.GENTRY(alpha=alpha) for alpha in (0.1, 2.0, 10.0))
     means = np.array([ends[0], 4.0, ends[1]])
@@ -58,7 +58,7 @@ def test_a_moderate_alpha_beats_both_ends(ends: tuple[float, float], outcome: st
         "regret at alpha 0.1 minus that at 2 (12 trials)",
         "regret at alpha 10 minus that at 2 (30 trials)",
     ]
-    assert [c.outcome for c in conditions] == [Outcome.HOLDS, outcome]
+    assert [c.outcome for c in conditions] == [HOLDS, outcome]
 
 
 SWEEP = Experiment(
@@ -82,8 +82,8 @@ def test_what_is_best_in_one_sweep_is_judged_elsewhere() -> None:
     }
     setting = Setting("x", "here", A, SWEEP, SWEEP, TUNED, own=pb.GENTRY(), benchmarks=(pb.UE(),))
     given, tuned = (check(results) for _, check in less(setting))
-    assert [(c.estimate.value, c.outcome) for c in given] == [(-3.0, Outcome.HOLDS)]
-    assert [(c.estimate.value, c.outcome) for c in tuned] == [(2.0, Outcome.FAILS)]
+    assert [(c.estimate.value, c.outcome) for c in given] == [(-3.0, HOLDS)]
+    assert [(c.estimate.value, c.outcome) for c in tuned] == [(2.0, FAILS)]
     assert given[0].brief == "GENTRY 1 (1 to 1) against UE 4"
     assert tuned[0].what == "regret of GENTRY minus that of UE"
 
@@ -91,9 +91,9 @@ def test_what_is_best_in_one_sweep_is_judged_elsewhere() -> None:
 @pytest.mark.parametrize(
     ("means", "outcome"),
     [
-        ((1.0, 5.0, 9.0), Outcome.HOLDS),
-        ((1.0, 9.0, 5.0), Outcome.FAILS),  # the first is lowest in both, and yet the order differs
-        ((1.0, 5.0, 5.0), Outcome.UNDECIDED),
+        ((1.0, 5.0, 9.0), HOLDS),
+        ((1.0, 9.0, 5.0), FAILS),  # the first is lowest in both, and yet the order differs
+        ((1.0, 5.0, 5.0), UNDECIDED),
     ],
 )
 def test_the_order_is_that_of_all_strategies(means: tuple[float, ...], outcome: Outcome) -> None:
@@ -113,7 +113,7 @@ def test_the_order_is_that_of_all_strategies(means: tuple[float, ...], outcome: 
     given, tuned = (check(results) for _, check in same_order(*settings))
     assert [c.estimate for c in given] == [c.estimate for c in tuned]
     outcomes = {condition.outcome for condition in given}
-    assert outcomes - {Outcome.HOLDS} == {outcome} - {Outcome.HOLDS}
+    assert outcomes - {HOLDS} == {outcome} - {HOLDS}
     assert [c.what for c in given] == [
         f"{name}: regret of {more} minus that of {less}"
         for name in ("x", "there")
@@ -124,9 +124,9 @@ def test_the_order_is_that_of_all_strategies(means: tuple[float, ...], outcome: 
 @pytest.mark.parametrize(
     ("power", "outcomes"),
     [
-        (0.5, [Outcome.HOLDS, Outcome.FAILS]),  # the order is not at stake
-        (2 / 3, [Outcome.HOLDS, Outcome.HOLDS]),
-        (0.8, [Outcome.FAILS, Outcome.HOLDS]),
+        (0.5, [HOLDS, FAILS]),  # the order is not at stake
+        (2 / 3, [HOLDS, HOLDS]),
+        (0.8, [FAILS, HOLDS]),
     ],
 )
 def test_an_order_is_at_stake_only_where_regret_reaches_it(
@@ -146,7 +146,7 @@ def test_growth_is_the_exponent_over_the_last_decade() -> None:
     regret = np.stack([np.tile(steps**0.5, (20, 1)), np.tile(steps**1.0, (20, 1))])
     result = dataclasses.replace(made_up(A.strategies, regret), steps=steps)
     check = grows(A, *A.strategies, most=0.9)
-    assert [c.outcome for c in check({"x": result})] == [Outcome.HOLDS, Outcome.FAILS]
+    assert [c.outcome for c in check({"x": result})] == [HOLDS, FAILS]
 
 
 def test_linear_growth_may_begin_with_a_cost() -> None:
@@ -154,39 +154,24 @@ def test_linear_growth_may_begin_with_a_cost() -> None:
     regret = np.stack([np.tile(5000 + steps, (20, 1)), np.tile(steps**0.5, (20, 1))])
     result = dataclasses.replace(made_up(A.strategies, regret), steps=steps)
     conditions = linear(A, *A.strategies)({"x": result})
-    assert [c.outcome for c in conditions] == [
-        Outcome.HOLDS,
-        Outcome.HOLDS,
-        Outcome.FAILS,
-        Outcome.HOLDS,
-    ]
+    assert [c.outcome for c in conditions] == [HOLDS, HOLDS, FAILS, HOLDS]
     assert [bool(c.demand) for c in conditions] == [True, False, True, False]
 
 
 def test_finding_the_best_arm_needs_most_trials_and_a_margin() -> None:
     found = np.array([[True] * 90 + [False] * 10, [True] * 30 + [False] * 70])
-    result = made_up(A.strategies, np.ones((2, 100, 1)), found)
-    assert [c.outcome for c in finds_best(A, *A.strategies)({"x": result})] == [
-        Outcome.HOLDS,
-        Outcome.HOLDS,
-    ]
-    twins = made_up(A.strategies, np.ones((2, 100, 1)), found[[0, 0]])
-    assert [c.outcome for c in finds_best(A, *A.strategies)({"x": twins})] == [
-        Outcome.HOLDS,
-        Outcome.FAILS,
-    ]
+    for rows, second in (([0, 1], HOLDS), ([0, 0], FAILS)):
+        result = made_up(A.strategies, np.ones((2, 100, 1)), found[rows])
+        conditions = finds_best(A, *A.strategies)({"x": result})
+        assert [c.outcome for c in conditions] == [HOLDS, second]
 
 
 def test_thresholds_are_those_of_the_worlds_that_were_met() -> None:
     problem = pb.problems.random_arms(d=3, arms=6, u=2)
     small = dataclasses.replace(A, problem=lambda: problem)
     result = pb.simulate(problem, pb.GENTRY(), trials=4, horizon=5, seed=7, progress=False)
-    worlds = [problem.world(_stream(7, i)) for i in range(4)]
+    worlds = [world_of(problem, i, seed=7) for i in range(4)]
     expected = [theory.constants(world).alpha_threshold for world in worlds]
     np.testing.assert_array_equal(thresholds(small, result), expected)
     [condition] = exceeds_threshold(small, 1e9)({"x": result})
     assert condition.estimate.value == 1.0
-
-
-def _stream(seed: int, trial: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(trial, 0)))

@@ -1,16 +1,15 @@
 """The report: every figure and claim in one page that fetches nothing."""
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 
-from projbandits.paper import CLAIMS, FIGURES, Claim, Condition, Reproduction, reproduce
+from projbandits.paper import CLAIMS, FIGURES, Claim, Condition, Origin, Reproduction, reproduce
 from projbandits.paper.folder import Folder
 from projbandits.paper.report import render
-from projbandits.paper.verdicts import Origin
 from projbandits.statistics import Estimate
+from tests.pages import Page
 from tests.paper.made_up import A, made_up
 from tests.reproductions import SMALL
 
@@ -19,15 +18,13 @@ def test_every_claim_is_checked_when_everything_is_run(everything: Reproduction)
     assert [claim.name for claim in everything.verdicts] == [claim.name for claim in CLAIMS]
     assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
     page = everything.report.read_text(encoding="utf-8")
-    parsed = _Page()
-    parsed.feed(page)
-    assert parsed.open == []
+    parsed = Page(page)
     assert [name for name in parsed.ids if name in FIGURES] == list(FIGURES)
     assert [name for name in parsed.ids if name.startswith("picture-")] == [
         f"picture-{name}" for name in FIGURES
     ]
     assert {name.removeprefix("claim-") for name in parsed.ids} >= {c.name for c in CLAIMS}
-    assert all(source.startswith("data:image/png;base64,") for source in parsed.sources)
+    assert all(source.startswith("data:image/png;base64,") for source in parsed.images)
     assert parsed.targets <= set(parsed.ids)
     assert "http://" not in page
     assert "https://" not in page
@@ -73,30 +70,3 @@ def test_the_command_of_a_claim_makes_it_again(tmp_path: Path) -> None:
     page = done.report.read_text(encoding="utf-8")
     sizes = "--trials 4 --horizon 60 --seed 0"
     assert f"projbandits reproduce fig-a fig-alpha-a {sizes}" in page
-
-
-class _Page(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.ids: list[str] = []
-        self.sources: list[str] = []
-        self.targets: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = dict(attrs)
-        if "id" in values:
-            self.ids.append(str(values["id"]))
-        if tag == "image":
-            self.sources.append(str(values["href"]))
-        if tag in ("a", "use"):
-            self.targets.add(str(values["href"]).removeprefix("#"))
-        if tag not in ("meta", "link"):
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        self.handle_endtag(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag

@@ -15,10 +15,9 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.paper import FIGURES, panels, reproduce
+from projbandits.paper import FIGURES, Outcome, panels, reproduce
 from projbandits.paper import experiments as e
 from projbandits.paper.settings import WINES, A
-from projbandits.paper.verdicts import Outcome
 from tests.commands import call
 from tests.reproductions import SMALL, Tired
 

@@ -6,22 +6,23 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.paper import Claim, Condition
-from projbandits.paper.verdicts import Outcome, Reading, Verdict
+from projbandits.paper import Claim, Condition, Outcome, Reading, Verdict
 from projbandits.statistics import Estimate
 from tests.paper.made_up import A, made_up
+
+HOLDS, FAILS, MIXED, UNDECIDED = Outcome.HOLDS, Outcome.FAILS, Outcome.MIXED, Outcome.UNDECIDED
 
 
 @pytest.mark.parametrize(
     ("interval", "outcome"),
     [
-        ((1.0, 2.0), Outcome.HOLDS),
-        ((0.0, 3.0), Outcome.HOLDS),
-        ((-1.0, 1.0), Outcome.UNDECIDED),
-        ((2.0, 4.0), Outcome.UNDECIDED),
-        ((-2.0, -1.0), Outcome.FAILS),
-        ((3.5, 4.0), Outcome.FAILS),
-        ((float("nan"), float("nan")), Outcome.UNDECIDED),
+        ((1.0, 2.0), HOLDS),
+        ((0.0, 3.0), HOLDS),
+        ((-1.0, 1.0), UNDECIDED),
+        ((2.0, 4.0), UNDECIDED),
+        ((-2.0, -1.0), FAILS),
+        ((3.5, 4.0), FAILS),
+        ((float("nan"), float("nan")), UNDECIDED),
     ],
 )
 def test_an_interval_decides_or_does_not(interval: tuple[float, float], outcome: str) -> None:
@@ -40,11 +41,11 @@ def test_a_claim_holds_only_if_all_of_it_does() -> None:
         claim = Claim(name="n", text="t", source="s", experiments=(A,), readings=readings)
         return claim.check(results).outcome
 
-    assert outcome(good, good) == Outcome.HOLDS
-    assert outcome(good, wide) == Outcome.UNDECIDED
-    assert outcome(good, wide, bad) == Outcome.FAILS
+    assert outcome(good, good) == HOLDS
+    assert outcome(good, wide) == UNDECIDED
+    assert outcome(good, wide, bad) == FAILS
     results["x"] = dataclasses.replace(results["x"], horizon=9999)
-    assert outcome(good) == Outcome.UNDECIDED  # the claim is about a longer horizon
+    assert outcome(good) == UNDECIDED  # the claim is about a longer horizon
 
 
 def test_each_reading_has_a_verdict_of_its_own() -> None:
@@ -53,19 +54,19 @@ def test_each_reading_has_a_verdict_of_its_own() -> None:
     readings = (("given", lambda _: [good, good]), ("tuned", lambda _: [good, bad]))
     claim = Claim(name="n", text="t", source="s", experiments=(A,), readings=readings)
     verdict = claim.check({"x": made_up(A.strategies, np.ones((2, 3, 2)))})
-    assert (verdict.given, verdict.tuned) == (Outcome.HOLDS, Outcome.FAILS)
+    assert (verdict.given, verdict.tuned) == (HOLDS, FAILS)
     assert [reading.brief for reading in verdict.readings] == ["GENTRY 1", "GENTRY 1, UE -1"]
 
 
 @pytest.mark.parametrize(
     ("given", "tuned", "together"),
     [
-        (Outcome.HOLDS, Outcome.HOLDS, Outcome.HOLDS),
-        (Outcome.HOLDS, Outcome.FAILS, Outcome.MIXED),
-        (Outcome.FAILS, Outcome.HOLDS, Outcome.MIXED),
-        (Outcome.FAILS, Outcome.FAILS, Outcome.FAILS),
-        (Outcome.HOLDS, Outcome.UNDECIDED, Outcome.UNDECIDED),
-        (Outcome.FAILS, Outcome.UNDECIDED, Outcome.UNDECIDED),
+        (HOLDS, HOLDS, HOLDS),
+        (HOLDS, FAILS, MIXED),
+        (FAILS, HOLDS, MIXED),
+        (FAILS, FAILS, FAILS),
+        (HOLDS, UNDECIDED, UNDECIDED),
+        (FAILS, UNDECIDED, UNDECIDED),
     ],
 )
 def test_what_holds_in_one_reading_and_not_in_the_other_is_mixed(

@@ -3,7 +3,6 @@
 import itertools
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -33,7 +32,6 @@ def test_an_audit_is_drawn() -> None:
     for i, part in enumerate(("offered", "best guess", "explored", "chosen")):
         assert shares.lines[i].get_label() == part
         np.testing.assert_array_equal(shares.lines[i].get_xdata(), audit.exposure.table[part])
-    plt.close(figure)
 
 
 def test_what_is_unknown_is_drawn_as_unknown() -> None:
@@ -42,7 +40,6 @@ def test_what_is_unknown_is_drawn_as_unknown() -> None:
     assert texts(figure.axes[0])[-1] == "unknown"
     assert texts(figure.axes[1]) == ["cannot be told"]
     assert "probabilities are unknown" in audit.choices.verdict
-    plt.close(figure)
 
 
 LONG = "a feature with quite a long name {} which is told in more words than there is room for"
@@ -64,4 +61,3 @@ def test_many_columns_have_room(name: str, protected: int) -> None:
     title = figure._suptitle.get_window_extent()
     assert title.x1 <= figure.bbox.x1
     assert title.y0 >= max(ax.get_tightbbox().y1 for ax in figure.axes)
-    plt.close(figure)

@@ -8,17 +8,13 @@ import pytest
 
 import projbandits as pb
 from projbandits import plots
+from tests.worlds import run
 
 
 @pytest.fixture(scope="module")
 def played() -> pb.Result:
-    return pb.simulate(
-        pb.problems.random_arms(d=3, arms=5, u=1),
-        [pb.GENTRY(alpha=a) for a in (0.1, 1.0, 10.0)] + [pb.UE()],
-        trials=5,
-        horizon=50,
-        progress=False,
-    )
+    strategies = [*(pb.GENTRY(alpha=a) for a in (0.1, 1.0, 10.0)), pb.UE()]
+    return run(pb.problems.random_arms(d=3, arms=5, u=1), strategies, trials=5, horizon=50)
 
 
 def test_regret_curves_are_the_means_with_bands(played: pb.Result) -> None:
@@ -39,7 +35,8 @@ def test_regret_curves_are_the_means_with_bands(played: pb.Result) -> None:
 
 
 def test_return_regret_and_logarithmic_axes(played: pb.Result) -> None:
-    ax = plots.regret(played, metric="return_regret", log=True)
+    _, ax = plt.subplots()
+    assert plots.regret(played, ax, metric="return_regret", log=True) is ax
     assert ax.get_ylabel() == "mean return regret"
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     assert ax.get_xlim() == (1, 50)
@@ -53,9 +50,7 @@ def test_found_best_is_a_share_of_trials(played: pb.Result) -> None:
 
 
 def test_found_best_begins_where_the_window_is_full() -> None:
-    result = pb.simulate(
-        pb.problems.random_arms(), pb.GENTRY(), trials=3, horizon=1000, progress=False
-    )
+    result = run(pb.problems.random_arms(), pb.GENTRY(), trials=3, horizon=1000)
     x = np.asarray(plots.found_best(result).lines[0].get_xdata(), dtype=np.float64)
     assert x[0] == result.steps[result.steps >= 200][0]
 
@@ -66,11 +61,6 @@ def test_regret_against_alpha_has_a_line_for_each_family(played: pb.Result) -> N
     assert labels == ["GENTRY", "UE"]
     assert ax.get_xscale() == "log"
     assert ax.get_ylabel() == "mean projection regret at step 50"
-
-
-def test_given_axes_are_drawn_on(played: pb.Result) -> None:
-    _, ax = plt.subplots()
-    assert plots.regret(played, ax) is ax
 
 
 def test_text_is_legible_at_one_column_width(played: pb.Result, tmp_path: Path) -> None:
@@ -87,12 +77,5 @@ def test_text_is_legible_at_one_column_width(played: pb.Result, tmp_path: Path) 
 
 def test_a_pair_of_panels_for_finite_arms_and_one_for_others(played: pb.Result) -> None:
     assert len(plots.figure_pair(played, title="both").axes) == 2
-    infinite = pb.simulate(
-        pb.problems.entropy_ball(d=2, u=1), pb.GENTRY(), trials=2, horizon=5, progress=False
-    )
+    infinite = run(pb.problems.entropy_ball(d=2, u=1), pb.GENTRY(), horizon=5)
     assert len(plots.figure_pair(infinite).axes) == 1
-
-
-def test_an_unknown_metric_is_named(played: pb.Result) -> None:
-    with pytest.raises(ValueError, match="metric must be one of 'regret', 'return_regret'"):
-        plots.regret(played, metric="reward")

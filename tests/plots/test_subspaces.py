@@ -1,6 +1,5 @@
 """The figure of a subspace that was found."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -19,7 +18,6 @@ def test_the_figure_shows_what_was_found() -> None:
     assert f"{found.angle:.3g} degrees" in angles.get_legend().get_texts()[0].get_text()
     shown = predicted.lines[0].get_ydata()
     np.testing.assert_allclose(shown, found.predictable["linear before"])
-    plt.close(figure)
 
 
 @pytest.mark.parametrize("leave_out", [None, 1])
@@ -28,7 +26,6 @@ def test_groups_have_no_attributes_to_predict(leave_out: int | None) -> None:
     found = pb.find_subspace(groups=(X, X[:, 0], group), leave_out=leave_out)
     figure = found.plot()
     assert len(figure.axes) == 2
-    plt.close(figure)
 
 
 def test_an_axis_is_as_long_as_its_angles() -> None:
@@ -40,4 +37,3 @@ def test_an_axis_is_as_long_as_its_angles() -> None:
     # Of one attribute there is one direction, so no kept one is in the legend.
     shown = [text.get_text() for text in sizes.get_legend().get_texts()]
     assert sorted(shown) == ["chance (95 %)", "left out"]
-    plt.close(figure)

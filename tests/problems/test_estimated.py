@@ -1,15 +1,15 @@
 """Worlds in which strategies see an estimate of U, and U itself judges them."""
 
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import pytest
 
 import projbandits as pb
 from projbandits import testing
-from projbandits.finding.sums import degrees
 from projbandits.simulation import compiled, events
+from tests import naive
+from tests.worlds import run
 
 BASE = pb.problems.random_arms(d=5, arms=12, u=3)
 
@@ -19,7 +19,7 @@ def apart(problem: pb.problems.Problem, trials: int = 20) -> float:
     for i in range(trials):
         world = problem.world(np.random.default_rng(i))
         bases = world.subspace.complement().basis, world.seen.complement().basis
-        angles.append(degrees(*bases))
+        angles.append(naive.degrees(*bases))
     return float(np.mean(angles))
 
 
@@ -58,10 +58,7 @@ def test_every_engine_aims_by_the_estimate(engine: str) -> None:
     world = pb.problems.World(
         arms, truth, pb.problems.Gaussian(0.01), theta=np.array([1.0, 1.0]), estimate=guess
     )
-    result = pb.simulate(
-        pb.problems.Instance(world), [pb.GENTRY()], trials=4, horizon=400, seed=0,
-        engine=engine, progress=False,
-    )  # fmt: skip
+    result = run(pb.problems.Instance(world), pb.GENTRY(), engine, trials=4, horizon=400)
     assert result.engines == (engine,)
     assert result.pulls is not None
     assert (result.pulls[0, :, 1] > 300).all()
@@ -70,9 +67,9 @@ def test_every_engine_aims_by_the_estimate(engine: str) -> None:
 
 def test_information_directed_strategies_see_the_estimate_in_both_engines() -> None:
     problem = pb.problems.estimated_subspace(BASE, size=30)
-    options: dict[str, Any] = {"trials": 2, "horizon": 60, "seed": 1, "progress": False}
-    slow = pb.simulate(problem, [pb.EIIDS()], engine="reference", **options)
-    quick = pb.simulate(problem, [pb.EIIDS()], engine="compiled", **options)
+    slow, quick = (
+        run(problem, pb.EIIDS(), engine, trials=2, seed=1) for engine in ("reference", "compiled")
+    )
     np.testing.assert_allclose(slow.regret, quick.regret, rtol=1e-9)
 
 

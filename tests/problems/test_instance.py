@@ -21,6 +21,13 @@ def test_a_named_theta_goes_by_name() -> None:
 
 
 U2 = pb.Subspace.coordinates([0], d=2)
+EYE = np.eye(2)
+
+
+def of(arms: Any, **given: Any) -> pb.problems.Instance:
+    return pb.problems.instance(arms, subspace=U2, **given)
+
+
 BAD: list[tuple[Any, str]] = [
     (lambda: pb.problems.random_arms(noise=-0.5), r"noise must not be negative, got -0\.5"),
     (lambda: pb.problems.random_arms(noise=math.inf), "noise must be finite"),
@@ -30,42 +37,22 @@ BAD: list[tuple[Any, str]] = [
     (lambda: pb.problems.random_arms(arms=9), "arms must be at least 10, got 9"),
     (lambda: pb.problems.random_arms(subspace="coords"), "did you mean 'coordinates'"),
     (lambda: pb.problems.entropy_ball(bound=-9.0), "bound must exceed"),
-    (lambda: pb.problems.instance(np.eye(2), subspace=U2), "theta, or both returns and rewards"),
+    (lambda: of(EYE), "theta, or both returns and rewards"),
+    (lambda: of(EYE, theta=[1.0, 2.0, 3.0]), "theta must have length 2, got length 3"),
+    (lambda: of(EYE, theta=[1.0, math.nan]), "theta must be finite"),
+    (lambda: of(EYE, theta=[1, 2], returns=[1, 1], rewards=[1, 1]), "exclude each other"),
+    (lambda: of(pb.Ball(2)), "theta must be given"),
+    (lambda: of(EYE, returns=[1], rewards=[1, 2]), "returns must have length 2, got length 1"),
+    (lambda: of(np.eye(3), theta=np.ones(3)), r"arms must have 2 features, .* got 3"),
     (
-        lambda: pb.problems.instance(np.eye(2), theta=[1.0, 2.0, 3.0], subspace=U2),
-        "theta must have length 2, got length 3",
-    ),
-    (
-        lambda: pb.problems.instance(np.eye(2), theta=[1.0, math.nan], subspace=U2),
-        "theta must be finite",
-    ),
-    (
-        lambda: pb.problems.instance(
-            np.eye(2), theta=[1.0, 2.0], returns=[1.0, 1.0], rewards=[1.0, 1.0], subspace=U2
-        ),
-        "exclude each other",
-    ),
-    (lambda: pb.problems.instance(pb.Ball(2), subspace=U2), "theta must be given"),
-    (
-        lambda: pb.problems.instance(np.eye(2), returns=[1.0], rewards=[1.0, 2.0], subspace=U2),
-        "returns must have length 2, got length 1",
-    ),
-    (
-        lambda: pb.problems.instance(np.eye(3), theta=np.ones(3), subspace=U2),
-        r"arms must have 2 features, .* got 3",
-    ),
-    (
-        lambda: pb.problems.instance([[0.0, 1.0], [0.0, 2.0]], theta=[1.0, 1.0], subspace=U2),
+        lambda: of([[0.0, 1.0], [0.0, 2.0]], theta=[1.0, 1.0]),
         r"span of the arms \(Assumption 1\), got one with the direction 1 x\[0\]",
     ),
     (
-        lambda: pb.problems.instance(np.eye(2), theta=[0.0, 3.0], subspace=U2),
+        lambda: of(EYE, theta=[0.0, 3.0]),
         r"theta must have a part in the subspace \(Assumption 1\), got one with P_U theta = 0",
     ),
-    (
-        lambda: pb.problems.instance(pb.Ball(2), theta=[0.0, 0.0], subspace=U2),
-        "theta must have a part in the subspace",
-    ),
+    (lambda: of(pb.Ball(2), theta=[0.0, 0.0]), "theta must have a part in the subspace"),
 ]
 
 

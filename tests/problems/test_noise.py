@@ -19,13 +19,7 @@ def test_noise_is_sub_gaussian_with_its_stated_parameter(noise: Noise, mean: flo
         bound = math.exp(xi**2 * noise.scale**2 / 2)
         assert values.mean() <= bound + 5 * values.std() / math.sqrt(n)
     assert abs(eta.mean()) <= 5 * noise.scale / math.sqrt(n)
-
-
-def test_gaussian_and_uniform_noise_have_the_stated_spread() -> None:
-    for noise in (Gaussian(0.7), Uniform(0.7)):
-        rng = np.random.default_rng(1)
-        eta = np.array([noise.observe(0.0, rng) for _ in range(20_000)])
-        assert eta.std() == pytest.approx(0.7, rel=0.03)
+    assert isinstance(noise, Bernoulli) or eta.std() == pytest.approx(0.7, rel=0.03)
 
 
 def test_bernoulli_noise_with_means_in_the_unit_interval_is_clicks() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 import projbandits as pb
 from projbandits.problems import Bernoulli, Jump, OfferedWorld, Wander
-from projbandits.problems.offers import Step
 from projbandits.testing import check_problem
 
 
@@ -76,7 +75,6 @@ def test_an_arm_is_an_item_and_its_products_with_the_viewer() -> None:
 
 def test_regret_is_against_the_best_on_offer() -> None:
     for step in islice(world(effects=1.0).steps(), 20):
-        assert isinstance(step, Step)
         assert step.rewards is not None
         assert step.returns is not None
         assert step.best_reward == step.rewards.max()

@@ -7,12 +7,16 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits._identity import identity
 from projbandits.problems import wine as wine_function
 from projbandits.testing import check_problem
 
 module = importlib.import_module("projbandits.problems.wine")
 CSV = module._packaged()
+
+
+def identity(problem: pb.problems.Problem) -> str:
+    played = pb.simulate(problem, pb.GENTRY(), trials=1, horizon=1, progress=False)
+    return played.identities[0]
 
 
 @pytest.mark.parametrize("scale", ["standard", None])

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from projbandits.simulation import cache, engines, executors
 from projbandits.simulation.plan import Spec
 from projbandits.simulation.progress import Progress
 from tests import attacks
-from tests.worlds import PAIR, SETTING_A, same, trials_in
+from tests.worlds import PAIR, SETTING_A, same, until
 
 
 def run(**options: Any) -> pb.Result:
@@ -63,61 +62,6 @@ def test_an_interrupted_run_continues_and_ends_the_same(
     assert len(played) <= 100 - 16 * kept + 16
     monkeypatch.setattr(executors, "play", original)
     assert same(result, run(**options))
-
-
-def test_infinite_sets_are_stored_too(tmp_path: Path) -> None:
-    options = {"problem": pb.problems.entropy_ball(), "strategies": pb.GENTRY(), "trials": 20}
-    one = run(cache_dir=tmp_path, **options)
-    again = run(cache_dir=tmp_path, **options)
-    assert again.best_share is None
-    assert np.array_equal(one.regret, again.regret)
-
-
-SCRIPT = """
-import signal, sys, projbandits as pb
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
-pb.simulate(pb.problems.random_arms(), [pb.UE(), pb.ProjectedUE()], trials=240, horizon=20_000,
-            engine="compiled", cache_dir=sys.argv[1], progress=False)
-"""
-
-
-def _start(path: Path) -> "subprocess.Popen[bytes]":
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(path)], stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 120
-    while not list(path.glob("part-*")) and time.monotonic() < deadline:
-        assert process.poll() is None
-        time.sleep(0.02)
-    return process
-
-
-def test_a_killed_run_loses_nothing_that_was_finished(tmp_path: Path) -> None:
-    path = tmp_path / "store"
-    for _ in range(2):
-        process = _start(path)
-        time.sleep(0.3)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-    kept = list(path.glob("part-*"))
-    assert 1 <= trials_in(path) < 240
-    problem, strategies = pb.problems.random_arms(), [pb.UE(), pb.ProjectedUE()]
-    size: dict[str, Any] = {"horizon": 20_000, "engine": "compiled"}
-    before = {part.name: part.stat().st_mtime_ns for part in kept}
-    continued = run(problem=problem, strategies=strategies, cache_dir=path, trials=240, **size)
-    assert all((path / name).stat().st_mtime_ns == when for name, when in before.items())
-    first = run(problem=problem, strategies=strategies, trials=16, **size)
-    assert np.array_equal(continued.regret[:, :16], first.regret)
-    again = run(problem=problem, strategies=strategies, cache_dir=path, trials=240, **size)
-    assert same(continued, again)
-
-
-def test_control_c_stops_long_before_the_end_and_says_how_to_go_on(tmp_path: Path) -> None:
-    path = tmp_path / "store"
-    process = _start(path)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert 1 <= trials_in(path) < 240
-    assert process.returncode != 0
-    assert b"run the same again to continue" in errors
 
 
 def test_another_simulation_is_refused_and_nothing_changes(tmp_path: Path) -> None:
@@ -157,15 +101,6 @@ def test_a_file_system_without_locks_is_no_obstacle(
 
     monkeypatch.setattr(_locks.fcntl, "flock", flock)
     assert same(run(cache_dir=tmp_path), run())
-
-
-def test_instances_with_other_numbers_are_other_simulations(tmp_path: Path) -> None:
-    U = pb.Subspace.coordinates([0], d=2)
-    one = pb.problems.instance(np.eye(2), theta=[1.0, 2.0], subspace=U)
-    other = pb.problems.instance(np.eye(2), theta=[1.0, 3.0], subspace=U)
-    run(problem=one, cache_dir=tmp_path)
-    with pytest.raises(ValueError, match="its problem is"):
-        run(problem=other, cache_dir=tmp_path)
 
 
 def test_a_set_with_other_numbers_and_the_same_label_is_another_simulation(tmp_path: Path) -> None:
@@ -280,10 +215,7 @@ def test_the_workers_of_a_killed_run_do_not_keep_its_store(tmp_path: Path) -> No
         [sys.executable, "-c", FORKED, str(store)], start_new_session=True, stderr=subprocess.PIPE
     )
     try:
-        deadline = time.monotonic() + 120
-        while not list(store.glob("part-*")) and time.monotonic() < deadline:
-            assert process.poll() is None
-            time.sleep(0.02)
+        until(lambda: list(store.glob("part-*")), process)
         process.kill()
         process.wait()
         os.killpg(process.pid, 0)  # raises if no worker has outlived it
@@ -337,11 +269,3 @@ def test_what_a_killed_run_left_half_written_is_no_obstacle(tmp_path: Path, what
     left.write_text('{"form')
     assert same(run(cache_dir=tmp_path), run())
     assert not left.exists()
-
-
-def test_the_manifest_says_what_is_simulated(tmp_path: Path) -> None:
-    run(cache_dir=tmp_path)
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
-    assert [player["strategy"] for player in manifest["strategies"]] == ["GENTRY()", "UE()"]
-    assert [player["engine"] for player in manifest["strategies"]] == ["events", "events"]
-    assert not [p for p in os.listdir(tmp_path) if p.startswith(".")]

@@ -12,8 +12,6 @@ import pytest
 import projbandits as pb
 from projbandits.simulation import compiled
 from projbandits.strategies import LinearStrategy
-from projbandits.strategies.belief import Moments
-from projbandits.strategies.information import Prospect
 from tests.everyone import everyone
 from tests.worlds import FINITE, run
 
@@ -85,27 +83,6 @@ def test_no_part_of_a_strategy_can_be_changed_unseen(strategy: LinearStrategy) -
             assert compiled.why_not(world, patched) is not None, name
     declared = type("Declared", (kind,), {"aims_at": "return", "note": "a name of its own"})
     assert compiled.why_not(world, declared(**given)) is None
-
-
-class Deaf(pb.EIIDS):
-    """EIIDS with another prospect, which no kernel knows."""
-
-    def prospect(self, state: pb.State, belief: Moments) -> Prospect:
-        return Prospect(0, np.ones(len(belief.mean)), np.zeros(len(belief.mean)))
-
-
-class Changed(pb.GENTRY):
-    """GENTRY with a choice of its own, which no kernel knows."""
-
-    def select(self, state: pb.State, arms: pb.DecisionSet, rng: np.random.Generator) -> pb.Choice:
-        return pb.Choice(arms.basis_arms()[0], 1.0)
-
-
-def test_a_strategy_that_changes_the_choice_is_not_run_as_its_parent() -> None:
-    assert run(FINITE["twins"], Changed(), "auto", trials=1, horizon=5).engines == ("reference",)
-    assert run(FINITE["twins"], Deaf(), "auto", trials=1, horizon=5).engines == ("reference",)
-    with pytest.raises(ValueError, match="Changed defines select anew"):
-        run(FINITE["twins"], Changed(), "compiled", trials=1, horizon=5)
 
 
 class Astray(pb.GENTRY):

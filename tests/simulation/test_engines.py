@@ -1,5 +1,7 @@
 """Which engine serves what: the fastest that is exact, or a refusal that says why."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -52,25 +54,13 @@ class OwnBall(pb.Ball):
 
 
 def test_auto_takes_the_fastest_engine_that_is_exact() -> None:
-    names = {
-        "events": run(
-            FINITE["setting-a"],
-            [pb.GENTRY(), pb.UE(), pb.ProjectedUE(alpha=50.0)],
-            "auto",
-            trials=1,
-            horizon=5,
-        ),
-        "compiled": run(FINITE["uniform"], [pb.GENTRY(), pb.UE()], "auto", trials=1, horizon=5),
-        "reference": run(
-            given(OwnBall(3)),
-            pb.GENTRY(),
-            "auto",
-            trials=1,
-            horizon=5,
-        ),
+    games: dict[str, tuple[Any, Any]] = {
+        "events": (FINITE["setting-a"], [pb.GENTRY(), pb.UE(), pb.ProjectedUE(alpha=50.0)]),
+        "compiled": (FINITE["uniform"], [pb.GENTRY(), pb.UE()]),
+        "reference": (given(OwnBall(3)), pb.GENTRY()),
     }
-    for name, result in names.items():
-        assert set(result.engines) == {name}
+    for name, (problem, strategies) in games.items():
+        assert {*run(problem, strategies, trials=1, horizon=5).engines} == {name}
 
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
@@ -142,10 +132,10 @@ def test_engines_without_them_say_so() -> None:
         (Own(arm_effects="auto"), "compiled", "no compiled rule for arm effects"),
     ):
         with pytest.raises(ValueError, match=why):
-            pb.simulate(problem, strategy, trials=1, horizon=5, engine=engine, progress=False)
+            run(problem, strategy, engine)
     ball = pb.problems.random_theta(pb.Ball(2), u=1)
     for refused in (pb.EIIDS(arm_effects="auto"), pb.GENTRY(arm_effects=1.0)):
         with pytest.raises(ValueError, match="arm_effects needs finitely many arms, got Ball"):
-            pb.simulate(ball, refused, trials=1, horizon=5, progress=False)
+            run(ball, refused)
         with pytest.raises(ValueError, match="arm effects need finitely many arms"):
-            pb.simulate(ball, refused, trials=1, horizon=5, engine="compiled", progress=False)
+            run(ball, refused, "compiled")

@@ -79,10 +79,7 @@ def test_without_noise_and_coins_events_equal_reference_exactly(name: str) -> No
     greedy = [pb.GENTRY(schedule=never), pb.CURSE(schedule=never), pb.REGRET(schedule=never)]
     strategies = [*greedy, *OPTIMISTIC]
     size = {"trials": 1, "horizon": 300, "checkpoints": range(1, 301)}
-    one, other = (
-        run(still, strategies, "reference", **size),
-        run(still, strategies, "events", **size),
-    )
+    one, other = (run(still, strategies, engine, **size) for engine in ("reference", "events"))
     np.testing.assert_allclose(other.regret, one.regret, rtol=1e-9, atol=1e-9)
     assert np.array_equal(other.best_share, one.best_share)  # type: ignore[arg-type]
 
@@ -128,13 +125,10 @@ def test_a_schedule_may_become_too_small_to_jump_by() -> None:
 
 
 def test_a_constant_schedule_explores_at_its_rate() -> None:
-    problem = given(np.eye(3))
-    strategies = [pb.GENTRY(schedule=always)]
+    problem, strategy = given(np.eye(3)), pb.GENTRY(schedule=always)
     size = {"horizon": 300, "checkpoints": [300]}
-    one, other = (
-        run(problem, strategies, "compiled", seed=1, trials=STEPS, **size),
-        run(problem, strategies, "events", seed=2, trials=SKIPS, **size),
-    )
+    one = run(problem, strategy, "compiled", seed=1, trials=STEPS, **size)
+    other = run(problem, strategy, "events", seed=2, trials=SKIPS, **size)
     assert p_value(one.regret[0, :, 0], other.regret[0, :, 0]) > LEVEL
 
 

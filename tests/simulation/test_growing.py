@@ -3,8 +3,6 @@
 import signal
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +10,9 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits._locks import locked
 from projbandits.simulation import engines, executors, records
-from projbandits.simulation.plan import Spec
 from tests.simulation.test_engines import Varied
-from tests.worlds import CONVEX, GREEDY, Recorder, run, same, trials_in
+from tests.worlds import CONVEX, GREEDY, Recorder, run, same, trials_in, until
 
 Played = list[tuple[str, int]]
 
@@ -27,7 +23,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Played:
     pairs: Played = []
     original = engines.play
 
-    def play(spec: Spec, batch: Any, stop: Any) -> Any:
+    def play(spec: Any, batch: Any, stop: Any) -> Any:
         pairs.extend((label, trial) for label in spec.labels for trial in batch)
         return original(spec, batch, stop)
 
@@ -138,13 +134,6 @@ def start(store: Path, strategies: int, trials: int) -> "subprocess.Popen[str]":
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def until(true: Any, process: "subprocess.Popen[str]") -> None:
-    deadline = time.monotonic() + 120
-    while not true() and time.monotonic() < deadline:
-        assert process.poll() is None
-        time.sleep(0.02)
-
-
 def test_a_run_killed_while_it_grows_loses_nothing_and_ends_the_same(tmp_path: Path) -> None:
     small = run(strategies=pb.UE(), trials=20, cache_dir=tmp_path, **SIZE)
     parts = {path: path.read_bytes() for path in tmp_path.glob("part-*")}
@@ -182,30 +171,3 @@ def test_the_second_of_two_runs_waits_and_does_only_what_is_then_missing(tmp_pat
     out, errors = second.communicate(timeout=60)
     assert out.split() == ["6"]
     assert "waiting" not in errors
-
-
-def test_waiting_is_seen_where_progress_is(tmp_path: Path) -> None:
-    inside, leave, notes = threading.Event(), threading.Event(), []
-
-    def other() -> None:
-        with locked(tmp_path, "store"):
-            inside.set()
-            leave.wait(60)
-
-    class Screen:
-        visible = True
-
-        def note(self, text: str) -> None:
-            notes.append(text)
-            leave.set()
-
-        def advance(self, steps: float) -> None:
-            pass
-
-    thread = threading.Thread(target=other)
-    thread.start()
-    inside.wait(60)
-    assert same(run(cache_dir=tmp_path, progress=Screen()), run())
-    thread.join()
-    waiting = [note for note in notes if not note.startswith("compiling")]
-    assert waiting == [f"waiting for another run to finish with cache_dir {str(tmp_path)!r} ..."]

@@ -7,6 +7,7 @@ import pytest
 
 import projbandits as pb
 from tests import naive
+from tests.worlds import run
 
 RNG = np.random.default_rng(2024)
 X = RNG.uniform(-1, 1, size=(9, 4))
@@ -28,15 +29,7 @@ STRATEGIES: dict[str, pb.GENTRY | pb.CURSE | pb.REGRET | pb.UE | pb.ProjectedUE]
 def test_mean_regret_agrees_with_an_independent_loop(name: str) -> None:
     strategy = STRATEGIES[name]
     problem = pb.problems.instance(X, theta=THETA, subspace=pb.Subspace.span(A), noise=SD)
-    result = pb.simulate(
-        problem,
-        strategy,
-        trials=TRIALS,
-        horizon=HORIZON,
-        seed=3,
-        engine="reference",
-        progress=False,
-    )
+    result = run(problem, strategy, "reference", trials=TRIALS, horizon=HORIZON, seed=3)
     rng = np.random.default_rng(4)
     P = naive.projection_matrix(A)
     basis = naive.first_independent(X)
@@ -55,10 +48,7 @@ def test_without_noise_and_exploration_the_loops_agree_exactly() -> None:
     U = pb.Subspace.span(A)
     problem = pb.problems.instance(X, theta=THETA, subspace=U, noise=0.0)
     for name in ("UE", "ProjectedUE"):
-        strategy = STRATEGIES[name]
-        result = pb.simulate(
-            problem, strategy, trials=1, horizon=80, engine="reference", progress=False
-        )
+        result = run(problem, STRATEGIES[name], "reference", trials=1, horizon=80)
         rng = np.random.default_rng(0)
         P = naive.projection_matrix(A)
         ((regret, return_regret),) = naive.play(name, X, P, THETA, 0.0, 0.3, [], 80, 1, rng)
@@ -69,9 +59,7 @@ def test_without_noise_and_exploration_the_loops_agree_exactly() -> None:
 def test_the_reference_engine_ranks_the_strategies_as_the_paper_does() -> None:
     problem = pb.problems.random_arms()
     strategies = [pb.GENTRY(), pb.CURSE(), pb.REGRET(), pb.UE()]
-    result = pb.simulate(
-        problem, strategies, trials=40, horizon=400, seed=1, engine="reference", progress=False
-    )
+    result = run(problem, strategies, "reference", trials=40, horizon=400, seed=1)
     gentry, *others = result.regret[:, :, -1]
     for other in others:
         gain = other - gentry  # the same worlds, so differences are paired

@@ -1,7 +1,5 @@
 """`simulate`: what it computes, and that it can be repeated."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 import projbandits as pb
@@ -49,29 +47,3 @@ def test_another_seed_gives_other_worlds_and_none_a_fresh_one() -> None:
     fresh = run(seed=None)
     assert fresh.seed != run(seed=None).seed
     assert same(fresh, run(seed=fresh.seed))
-
-
-def test_every_strategy_meets_the_same_noise() -> None:
-    @dataclass(frozen=True)
-    class Listener(Recorder):
-        name: str
-        heard: list[float]
-
-        def __repr__(self) -> str:
-            return self.name
-
-        def update(self, state: int, arm: pb.Arm, observed: float) -> int:
-            self.heard.append(observed)
-            return state + 1
-
-    one, other = Listener("one", []), Listener("other", [])
-    run(strategies=[one, other], trials=2)
-    assert one.heard == other.heard
-    assert len(one.heard) == 120
-
-
-def test_on_infinite_sets_nothing_is_said_of_the_best_arm() -> None:
-    result = run(pb.problems.entropy_ball(d=2, u=1), pb.GENTRY(), trials=2, horizon=20)
-    assert result.best_share is None
-    assert result.found_best is None
-    assert (np.diff(result.regret, axis=-1) >= -1e-9).all()

@@ -13,7 +13,8 @@ from distributed import LocalCluster
 
 import projbandits as pb
 from projbandits.simulation import workers as module
-from projbandits.simulation.workers import workers
+
+workers = module.workers
 
 
 def test_threads_and_the_default() -> None:

@@ -26,26 +26,14 @@ ALL: list[LinearStrategy] = [
 ]
 
 
-BALL_AND_CO = [
-    pb.EntropyBall(d=3),
-    pb.Ball(d=2),
-    pb.Polytope(*SQUARE),
-]
-
-
 @pytest.mark.parametrize("strategy", ALL, ids=repr)
 def test_every_strategy_conforms(strategy: LinearStrategy) -> None:
     check_strategy(strategy)
 
 
-@pytest.mark.parametrize("strategy", [pb.GENTRY(), pb.UE()], ids=repr)
+@pytest.mark.parametrize("strategy", [pb.GENTRY(), pb.UE(), pb.EIIDS(), pb.ProjectedTS()], ids=repr)
 def test_on_other_convex_sets_too(strategy: LinearStrategy) -> None:
-    check_strategy(strategy, sets=BALL_AND_CO)
-
-
-@pytest.mark.parametrize("strategy", [pb.EIIDS(), pb.ProjectedTS()], ids=repr)
-def test_proposing_strategies_on_other_convex_sets_too(strategy: LinearStrategy) -> None:
-    check_strategy(strategy, sets=BALL_AND_CO)
+    check_strategy(strategy, sets=[pb.EntropyBall(d=3), pb.Ball(d=2), pb.Polytope(*SQUARE)])
 
 
 def test_regret_learns_on_projected_arms_and_the_others_on_whole_ones() -> None:

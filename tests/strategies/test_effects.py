@@ -11,6 +11,7 @@ from projbandits.strategies.effects import PENALTY_FACTOR, TAU_FACTOR, TAU_QUANT
 from projbandits.testing import check_strategy
 from tests import naive
 from tests.everyone import WITH_EFFECTS
+from tests.worlds import run
 
 K, D, RIDGE = 6, 3, 3.0
 
@@ -45,16 +46,6 @@ def test_the_belief_is_that_of_a_ridge_with_one_more_coordinate_for_each_arm(rat
     across = belief.target @ belief.covariance @ belief.seen.T + np.diag(belief.own)
     np.testing.assert_allclose(across, covariance[:K, K:], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(belief.mean_variance, spread, rtol=1e-9)
-
-
-def test_without_effects_it_is_the_ridge() -> None:
-    effects, arms, pulls = told(0.0, noise=0.4)
-    ridge = pb.Ridge.prior(D, effects.penalty).update_many(
-        arms[pulls[:, 0].astype(int)], pulls[:, 1]
-    )
-    belief = effects.moments_at(arms, arms)
-    np.testing.assert_allclose(belief.mean, arms @ ridge.theta, rtol=1e-10)
-    np.testing.assert_allclose(belief.covariance, 0.4**2 * ridge.inverse, rtol=1e-10)
 
 
 def test_the_likelihood_is_that_of_the_returns() -> None:
@@ -216,13 +207,7 @@ def test_an_arm_that_is_better_than_its_features_say_is_found() -> None:
         subspace=pb.Subspace.coordinates([0], 2),
         noise=0.3,
     )
-    result = pb.simulate(
-        problem,
-        [pb.EIIDS(), pb.EIIDS(arm_effects="auto")],
-        trials=20,
-        horizon=1000,
-        progress=False,
-    )
+    result = run(problem, [pb.EIIDS(), pb.EIIDS(arm_effects="auto")], trials=20, horizon=1000)
     assert result.found_best is not None
     without, with_effects = result.found_best.mean(axis=1)
     assert without < 0.1
@@ -257,22 +242,16 @@ def test_noise_told_far_too_small_crashes_nothing_and_something_is_learnt() -> N
     problem = pb.problems.random_arms(d=4, arms=12, u=2)
     for strategy in (pb.ProjectedTS, pb.EIIDS, pb.DirectedIDS):
         for effects in ("auto", 1e-6, 100.0):
-            result = pb.simulate(
-                problem,
-                strategy(noise=1e-6, arm_effects=effects),
-                trials=10,
-                horizon=200,
-                progress=False,
-            )
+            told_wrong = strategy(noise=1e-6, arm_effects=effects)
+            result = run(problem, told_wrong, trials=10, horizon=200)
             assert result.regret[0, :, -1].mean() < 138 / 2
 
 
 def test_a_tau_told_far_too_large_is_weighed_in_both_engines() -> None:
-    size = {"trials": 3, "horizon": 60, "checkpoints": np.arange(1, 61), "progress": False}
     problem = pb.problems.random_arms(d=4, arms=9, u=2)
     strategies = [pb.EIIDS(arm_effects=20.0), pb.DirectedIDS(arm_effects=20.0)]
     slow, fast = (
-        pb.simulate(problem, strategies, engine=engine, **size)  # type: ignore[arg-type]
+        run(problem, strategies, engine, trials=3, checkpoints=range(1, 61))
         for engine in ("reference", "compiled")
     )
     np.testing.assert_allclose(fast.regret, slow.regret, atol=1e-9)

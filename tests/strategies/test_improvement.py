@@ -11,6 +11,7 @@ from projbandits.strategies.improvement import improvement
 from tests import naive
 from tests.beliefs import some_belief
 from tests.naive import Array
+from tests.worlds import run
 
 
 def by_hand(belief: Moments, shrink: Array | None = None) -> tuple[float, Array, Array]:
@@ -95,13 +96,6 @@ def test_eiratio_is_greedy_where_no_arm_repays_and_the_best_tells_nothing() -> N
         X, theta=[1.0, 1.0, 0.2], subspace=pb.Subspace.coordinates([0, 1], 3), noise=0.3
     )
     for engine in ("reference", "compiled"):
-        result = pb.simulate(
-            problem,
-            pb.EIRatio(horizon=300),
-            trials=5,
-            horizon=300,
-            engine=engine,
-            progress=False,
-        )
+        result = run(problem, pb.EIRatio(horizon=300), engine, trials=5, horizon=300)
         assert result.found_best is not None
         assert result.found_best.all()

@@ -8,6 +8,7 @@ import pytest
 import projbandits as pb
 from projbandits.strategies.information import Prospect, two_actions
 from tests import naive
+from tests.worlds import run
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -71,14 +72,9 @@ def test_on_a_convex_set_they_choose_among_points_that_the_state_determines() ->
 def test_they_pay_a_fraction_of_gentrys_regret(subspace: str) -> None:
     # 60 trials of 3,000 steps: a quarter and a sixth hold at 10,000 steps, where GENTRY's regret
     # has grown further; docs/strategies.md has the figures.
-    result = pb.simulate(
-        pb.problems.random_arms(subspace=subspace),
-        [pb.EIIDS(), pb.EIRatio(horizon=3000), pb.DirectedIDS(), pb.GENTRY(basis="first")],
-        trials=60,
-        horizon=3000,
-        seed=1,
-        progress=False,
-    )
+    problem = pb.problems.random_arms(subspace=subspace)
+    strategies = [pb.EIIDS(), pb.EIRatio(horizon=3000), pb.DirectedIDS(), pb.GENTRY(basis="first")]
+    result = run(problem, strategies, trials=60, horizon=3000, seed=1)
     means = result.regret[:, :, -1].mean(axis=1)
     assert (means[:3] < 0.5 * means[3]).all()
 
@@ -129,19 +125,3 @@ def test_arms_that_were_weighed_before_are_chosen_from_as_if_they_were_not(strat
             state = strategy.update(state, arms.arm(choices[0].index), float(rng.normal()))
         else:
             state = state._replace(step=step + 1)
-
-
-def test_arms_are_weighed_once_by_one_belief_unless_the_step_may_matter() -> None:
-    looked = list[int]()
-
-    class Looking(pb.EIIDS):
-        def prospect(self, state: pb.State, moments: Any) -> Prospect:
-            looked.append(state.step)
-            return super().prospect(state, moments)
-
-    arms, U = pb.FiniteArms(np.eye(3)), pb.Subspace.coordinates([0, 1], d=3)
-    strategy = Looking()
-    state = strategy.update(strategy.init(arms, U), arms.arm(1), 1.0)
-    for step in (2, 2, 3, 3):
-        strategy.select(state._replace(step=step), arms, np.random.default_rng(0))
-    assert looked == [2, 3]

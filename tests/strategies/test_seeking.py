@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import projbandits as pb
-from projbandits.finding.sums import degrees
 from projbandits.problems import World
 from projbandits.strategies.seeking import SeekingGENTRY
+from tests import naive
 
 
 def played(world: World, strategy: SeekingGENTRY, steps: int) -> pb.State:
@@ -30,7 +30,7 @@ def test_u_is_found_as_data_comes() -> None:
         rest = world.subspace.complement().basis
         for steps, angles in ((60, early), (900, late)):
             plan = played(world, strategy, steps).plan
-            angles.append(degrees(rest, plan.rest))
+            angles.append(naive.degrees(rest, plan.rest))
     assert np.mean(late) < 0.6 * np.mean(early)
     assert np.mean(late) < 15
 

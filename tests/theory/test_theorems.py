@@ -12,6 +12,11 @@ from projbandits import theory
 RNG = np.random.default_rng(0)
 
 
+def of(X: list[list[float]], theta: list[float], keep: list[int]) -> pb.problems.World:
+    U = pb.Subspace.coordinates(keep, d=len(theta))
+    return pb.problems.instance(X, theta=theta, subspace=U).world(RNG)
+
+
 def test_constants_follow_their_definitions() -> None:
     world = pb.problems.random_arms(d=5, arms=12, u=2, noise=0.3).world(RNG)
     c = theory.constants(world)
@@ -32,8 +37,7 @@ def test_constants_follow_their_definitions() -> None:
 def test_delta_is_taken_on_the_span_of_the_arms() -> None:
     # The arms lie in a plane of R^3; off the plane the quadratic form is zero.
     X = [[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [1.0, 1.0, 0.0]]
-    U = pb.Subspace.coordinates([0, 1], d=3)
-    world = pb.problems.instance(X, theta=[1.0, 0.0, 0.0], subspace=U).world(RNG)
+    world = of(X, [1.0, 0.0, 0.0], [0, 1])
     basis = world.arms.basis()
     assert basis.tolist() == [[0, 3, 0], [2, 0, 0]]
     angles = np.linspace(0, np.pi, 10_001)
@@ -44,23 +48,17 @@ def test_delta_is_taken_on_the_span_of_the_arms() -> None:
 
 def test_the_basis_matters_for_delta() -> None:
     # Two early arms that nearly coincide are a poor basis, and pivoted QR avoids them.
-    X = [[1.0, 0.0], [1.0, 0.01], [0.0, 1.0]]
-    U = pb.Subspace.coordinates([0], d=2)
-    world = pb.problems.instance(X, theta=[1.0, 1.0], subspace=U).world(RNG)
+    world = of([[1.0, 0.0], [1.0, 0.01], [0.0, 1.0]], [1.0, 1.0], [0])
     assert theory.constants(world, "first").delta_basis < 1e-4
     assert theory.constants(world, "pivoted-qr").delta_basis > 0.9
 
 
 def test_twins_of_the_best_arm_do_not_close_the_gap() -> None:
-    X = [[1.0, 0.0], [1.0, 3.0], [0.5, 1.0]]
-    U = pb.Subspace.coordinates([0], d=2)
-    world = pb.problems.instance(X, theta=[1.0, 1.0], subspace=U).world(RNG)
-    assert theory.constants(world).gap == 0.5
+    assert theory.constants(of([[1.0, 0.0], [1.0, 3.0], [0.5, 1.0]], [1.0, 1.0], [0])).gap == 0.5
 
 
 def test_a_single_arm_has_an_infinite_gap_and_the_least_threshold() -> None:
-    U = pb.Subspace.coordinates([0], d=1)
-    c = theory.constants(pb.problems.instance([[2.0]], theta=[1.0], subspace=U).world(RNG))
+    c = theory.constants(of([[2.0]], [1.0], [0]))
     assert c.gap == math.inf
     assert c.alpha_threshold == 10
 

@@ -19,8 +19,8 @@ LogPath = Annotated[
     typer.Argument(
         metavar="LOG",
         exists=True,
-        help="A Parquet file or a folder of them, a CSV file, a folder of the Open Bandit Dataset "
-        "(with item_context.csv), or a file of Vowpal Wabbit's JSON (.json, .dsjson).",
+        help="A Parquet file or a folder of them, a CSV file, or a file of Vowpal Wabbit's JSON "
+        "(.json, .dsjson).",
     ),
 ]
 ArmsFile = Annotated[
@@ -156,8 +156,6 @@ def _log(
 ) -> Log:
     import projbandits as pb
 
-    if path.is_dir() and (path / "item_context.csv").exists():
-        return pb.Log.from_open_bandit(path)
     if path.suffix in (".json", ".dsjson", ".jsonl"):
         return pb.Log.from_vw(path, _listed(features))
     catalogue = None if arms is None else options.read_table("--arms", arms)

@@ -122,8 +122,11 @@ def _snapshots(history: History) -> Finding:
     wrong, kept = list[int](), history.snapshots()
     known: Known | None = None
     for position, snapshot in kept:
+        if snapshot is None:
+            wrong.append(position)
+            continue
         known = history.folded(known, position)
-        if snapshot is None or not _same(snapshot, known):
+        if not _same(snapshot, known):
             wrong.append(position)
     found = f"{len(kept)} made again"
     if wrong:

@@ -66,7 +66,8 @@ def warn_of_close_columns(
     d = X.shape[1]
     if not 0 < subspace.dim < d or len(X) < ENOUGH * d:
         return False
-    X = np.unique(X, axis=0)  # the same items again tell nothing new
+    # The same items again tell nothing new. (np.unique makes a TypeError of an interrupt.)
+    X = X[[*{row.tobytes(): i for i, row in enumerate(X)}.values()]]
     if (n := len(X)) < ENOUGH * d:
         return False
     with np.errstate(over="ignore", invalid="ignore"):

@@ -7,18 +7,42 @@ count, the mean return and the sum of squared differences from it are enough.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from projbandits._validation import Array
-from projbandits.evaluation.counting import FOLDS, Counted, by_number, coded, folds, scratch
 from projbandits.evaluation.schema import Chunk, Ints
 
-FEW_CELLS = 2**16
-"""Room for this many is always made."""
+FOLDS = 5
+"""A row is judged by a model of the other folds; row t is in fold t modulo this."""
+
+
+class Tally(NamedTuple):
+    """Counts, means, and sums of squared differences from them."""
+
+    n: Array
+    mean: Array
+    squares: Array
+
+    def by(self, code: Ints, count: int) -> Tally:
+        """Return those of what has the same number."""
+        n, mean, squares = self
+        total = np.bincount(code, n, count).astype(np.float64)
+        means = np.bincount(code, n * mean, count) / np.maximum(total, 1.0)
+        within = np.bincount(code, squares + n * (mean - means[code]) ** 2, count)
+        return Tally(total, means, within.astype(np.float64))
+
+    def pooled(self) -> Tally:
+        """Return those over the first axis."""
+        size = self.n[0].size
+        flat = Tally(*(x.ravel() for x in self)).by(np.arange(self.n.size) % size, size)
+        return Tally(*(x.reshape(self.n[0].shape) for x in flat))
+
+    def plus(self, other: Tally) -> Tally:
+        """Return those of both."""
+        return Tally(*map(np.stack, zip(self, other, strict=True))).pooled()
 
 
 class Cells(NamedTuple):
@@ -45,53 +69,55 @@ class Cells(NamedTuple):
     def of(cls, chunk: Chunk) -> Cells:
         """Return the rows of a chunk, each for itself."""
         n = len(chunk.outcome)
-        return cls(chunk, folds(chunk.first, n), np.ones(n), np.zeros(n))
+        return cls(chunk, (chunk.first + np.arange(n)) % FOLDS, np.ones(n), np.zeros(n))
 
-    @classmethod
-    def together(cls, chunk: Chunk) -> Cells:
-        """Return the rows of a chunk, those alike as one cell if many are."""
-        alike = Alike.of(chunk, None) if chunk.chances is None else None
-        return cls.of(chunk) if alike is None else alike.cells(chunk, alike.tally(chunk))
+    @property
+    def tally(self) -> Tally:
+        """The counts and means."""
+        return Tally(self.size, self.chunk.outcome, self.squares)
 
-    @classmethod
-    def joined(cls, parts: Sequence[Cells]) -> Cells:
-        """Return the cells of several parts; those alike become one."""
+    def by_arm(self) -> Tally:
+        """Return counts and means by fold and by arm."""
+        size = len(self.chunk.arms)
+        found = self.tally.by(self.fold * size + self.chunk.action, FOLDS * size)
+        return Tally(*(x.reshape(FOLDS, size) for x in found))
+
+    def together(self) -> Cells:
+        """Return the same, with those that are alike as one where that can be."""
         import pandas as pd
 
-        if len(parts) == 1:
-            return parts[0]
-        each = [part.chunk for part in parts]
-        fold = np.concatenate([part.fold for part in parts])
-        size = np.concatenate([part.size for part in parts])
-        squares = np.concatenate([part.squares for part in parts])
-        action = np.concatenate([chunk.action for chunk in each])
-        mean = np.concatenate([chunk.outcome for chunk in each])
-        known = [chunk.propensity for chunk in each if chunk.propensity is not None]
-        propensity = np.concatenate(known) if known else None
-        context = {
-            name: np.concatenate([c.context[name] for c in each]) for name in each[0].context
-        }
-        code, distinct = pd.factorize(fold + FOLDS * action)
-        for values in (propensity, *context.values()):
-            if values is not None:
-                numbers, labels = pd.factorize(values)
-                code, distinct = pd.factorize(code * len(labels) + numbers)
-        count = len(distinct)
-        n = np.bincount(code, size, count).astype(np.float64)
-        means = np.bincount(code, size * mean, count) / n
-        away = squares + size * (mean - means[code]) ** 2
-        within = np.bincount(code, away, count).astype(np.float64)
-        some = np.empty(count, dtype=np.int64)
+        chunk = self.chunk
+        if chunk.offered is not None or chunk.columns or not chunk.complete:
+            return self
+        keys: list[Any] = [chunk.action * FOLDS + self.fold, *chunk.context.values()]
+        if chunk.propensity is not None and by_action(chunk) is None:
+            keys.append(chunk.propensity)
+        named = pd.DataFrame(dict(enumerate(keys)))
+        code: Any = named.groupby([*named], sort=False, dropna=False).ngroup().to_numpy()
+        some = np.empty(code.max(initial=-1) + 1, dtype=np.int64)
         some[code] = np.arange(len(code))
-        alike = Chunk(
-            0,
-            each[0].arms,
-            action[some],
-            means,
-            None if propensity is None else propensity[some],
-            context={name: values[some] for name, values in context.items()},
+        n, mean, squares = self.tally.by(code, len(some))
+        return Cells(chunk.take(some)._replace(outcome=mean), self.fold[some], n, squares)
+
+    def plus(self, other: Cells) -> Cells:
+        """Return both, those alike as one."""
+        chunk, more = self.chunk, other.chunk
+        both = chunk._replace(
+            action=np.concatenate([chunk.action, more.action]),
+            outcome=np.concatenate([chunk.outcome, more.outcome]),
+            context={
+                name: np.concatenate([values, more.context[name]])
+                for name, values in chunk.context.items()
+            },
         )
-        return cls(alike, fold[some], n, within)
+        if chunk.propensity is not None and more.propensity is not None:
+            both = both._replace(propensity=np.concatenate([chunk.propensity, more.propensity]))
+        return Cells(
+            both,
+            np.concatenate([self.fold, other.fold]),
+            np.concatenate([self.size, other.size]),
+            np.concatenate([self.squares, other.squares]),
+        ).together()
 
     def on(self, arms: Array) -> Cells:
         """Return the same cells with the vectors of their arms."""
@@ -100,102 +126,15 @@ class Cells(NamedTuple):
     def pieces(self, most: int) -> Iterator[Cells]:
         """Yield at most this many cells at a time, at least once."""
         for start in range(0, max(len(self.fold), 1), most):
-            some, part = slice(start, start + most), self.chunk.part(start, start + most)
+            some = slice(start, start + most)
+            part = self.chunk.take(some)
             yield Cells(part, self.fold[some], self.size[some], self.squares[some])
 
 
-class Alike(NamedTuple):
-    """Which rows of a chunk are alike.
-
-    Parameters
-    ----------
-    code : ndarray of int
-        A number for each row: that of its context, its fold and its arm, as places in an array.
-    contexts : int
-        How many contexts have numbers, propensities included where these vary within an arm.
-    labels : list of ndarray
-        The distinct values of each column of the context, in the order of their numbers.
-    propensities : ndarray or None
-        The propensity by number, or by arm, if these do not vary within it.
-    """
-
-    code: Ints
-    contexts: int
-    labels: list[NDArray[Any]]
-    propensities: Array | None
-
-    @classmethod
-    def of(cls, chunk: Chunk, chances: Array | None) -> Alike | None:
-        """Return which rows are alike; None if few are.
-
-        Parameters
-        ----------
-        chunk : Chunk
-            The rows.
-        chances : ndarray of shape (K,) or None
-            The propensity of each arm, None if that varies.
-        """
-        n, size = len(chunk.outcome), len(chunk.arms)
-        room = max(n, FEW_CELLS)
-        if chunk.offered is not None or chunk.columns or not chunk.complete:
-            return None
-        p, code, count, labels = chunk.propensity, coded(chunk), FOLDS * size, []
-        for values in chunk.context.values():
-            numbered = _numbered(values, room // count)
-            if numbered is None:
-                return None
-            _add(code, count, numbered[0])
-            labels.append(numbered[1])
-            count *= len(numbered[1])
-        if p is not None and chances is None:
-            chances = by_number(code, p, count)
-            if chances is None:
-                numbered = _numbered(p, room // count)
-                if numbered is None:
-                    return None
-                _add(code, count, numbered[0])
-                count *= len(numbered[1])
-                chances = np.repeat(numbered[1], count // len(numbered[1]))
-        return cls(code, count // (FOLDS * size), labels, chances)
-
-    def tally(self, chunk: Chunk) -> Counted:
-        """Return counts and means by number."""
-        return Counted.of(self.code, self.contexts * FOLDS * len(chunk.arms), chunk.outcome)
-
-    def cells(self, chunk: Chunk, tally: Counted) -> Cells:
-        """Return the cells of a chunk, whose rows were counted by `code`."""
-        size = len(chunk.arms)
-        at = np.flatnonzero(tally.n)
-        rest, action = np.divmod(at, size)
-        number, fold = np.divmod(rest, FOLDS)
-        context = {}
-        for name, distinct in zip(chunk.context, self.labels, strict=True):
-            number, place = np.divmod(number, len(distinct))
-            context[name] = distinct[place]
-        p = self.propensities
-        if p is not None:
-            p = p[action if len(p) == size else at]
-        alike = Chunk(0, chunk.arms, action, tally.mean[at], p, context=context)
-        return Cells(alike, fold, tally.n[at], tally.squares[at])
-
-
-def _add(code: Ints, times: int, numbers: Ints) -> None:
-    """Add some numbers, this many times each."""
-    code += np.multiply(numbers, times, out=scratch.room("more", len(code), np.int64))
-
-
-def _numbered(values: NDArray[Any], most: int) -> tuple[Ints, NDArray[Any]] | None:
-    """Return a number for each value, and their values; None if one is missing or they are many.
-
-    Whole numbers that lie close together are their own numbers, which is quicker.
-    """
-    if values.dtype.kind in "iu" and len(values):
-        least, largest = int(values.min()), int(values.max())
-        if largest - least < most:
-            distinct = np.arange(least, largest + 1).astype(values.dtype)
-            numbers = scratch.room("more", len(values), np.int64)
-            return np.subtract(values, least, out=numbers, casting="unsafe"), distinct
-    import pandas as pd
-
-    found, distinct = pd.factorize(values)
-    return None if len(distinct) > most or (found < 0).any() else (found, np.asarray(distinct))
+def by_action(chunk: Chunk) -> Array | None:
+    """Return the propensity of each arm, nan if it was not chosen; None if that varies."""
+    if chunk.propensity is None:
+        return None
+    found = np.full(int(chunk.action.max(initial=-1)) + 1, np.nan)
+    found[chunk.action] = chunk.propensity
+    return found if (found[chunk.action] == chunk.propensity).all() else None

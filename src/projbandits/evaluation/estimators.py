@@ -85,30 +85,28 @@ class PolicyEstimate(NamedTuple):
         return (self.value - self.half, self.value + self.half) if not self.bounds else self.bounds
 
 
-def table(found: Mapping[str, PolicyEstimate], n: int, fit: LackOfFit | None) -> pd.DataFrame:
+def table(found: Mapping[str, PolicyEstimate], n: float, fit: LackOfFit | None) -> pd.DataFrame:
     """Return estimates as a table, those marked that rest on a model that does not hold."""
     import pandas as pd
 
     doubtful = fit is not None and fit.holds is False
-    return pd.DataFrame(
-        {
-            "value": {name: each.value for name, each in found.items()},
-            "low": {name: each.ends[0] for name, each in found.items()},
-            "high": {name: each.ends[1] for name, each in found.items()},
-            "decisions": dict.fromkeys(found, float(n)),
-            "effective": {name: each.effective for name, each in found.items()},
-            "reached": {name: each.reached for name, each in found.items()},
-            "unsupported": {name: 1.0 - each.reached for name, each in found.items()},
-            "assumes": {name: ASSUMES[name] for name in found},
-            "note": {
-                name: "; ".join(
-                    ["NOT TO BE TRUSTED: lack of fit"] * (doubtful and name in ON_MODEL)
-                    + [each.note] * bool(each.note)
-                )
-                for name, each in found.items()
-            },
-        }
-    )
+    rows = []
+    for name, each in found.items():
+        marks = ["NOT TO BE TRUSTED: lack of fit"] * (doubtful and name in ON_MODEL)
+        rows.append(
+            {
+                "value": each.value,
+                "low": each.ends[0],
+                "high": each.ends[1],
+                "decisions": n,
+                "effective": each.effective,
+                "reached": each.reached,
+                "unsupported": 1.0 - each.reached,
+                "assumes": ASSUMES[name],
+                "note": "; ".join(marks + [each.note] * bool(each.note)),
+            }
+        )
+    return pd.DataFrame(rows, index=[*found])
 
 
 def words(value: str, estimates: pd.DataFrame, fit: LackOfFit | None, everything: bool) -> str:

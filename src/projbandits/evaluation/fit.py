@@ -7,19 +7,14 @@ size: the result differs by round-off alone, and by that of the features, not of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from concurrent.futures import Executor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg.lapack import dtpqrt
 
 from projbandits._validation import Array
-from projbandits.evaluation.schema import Chunk, Schema, chunks_of, finite
-from projbandits.evaluation.sources import Piece
-from projbandits.evaluation.spreading import Progress, spread
 from projbandits.ridge import Ridge
 from projbandits.subspace import Subspace
 
@@ -88,12 +83,18 @@ def fold(factor: Array, columns: Sequence[Array]) -> Array:
     return total
 
 
-def merged(factors: Iterable[Array], d: int) -> Array:
+def merged(factors: Sequence[Array]) -> Array:
     """Return the factor of all that some factors stand for."""
-    total = np.zeros((d + 1, d + 1))
+    total = np.zeros_like(factors[0])
     for factor in factors:
         total = fold(total, list(factor.T))
     return total
+
+
+def factor_of(X: Array, outcomes: Array) -> Array:
+    """Return the factor of some rows."""
+    d = X.shape[1]
+    return fold(np.zeros((d + 1, d + 1)), [*X.T, outcomes])
 
 
 def factor_of_means(arms: Array, n: Array, means: Array, rest: float) -> Array:
@@ -102,59 +103,7 @@ def factor_of_means(arms: Array, n: Array, means: Array, rest: float) -> Array:
     Rows of one arm are sqrt(n) times their mean, and what their returns differ from it; `rest` is
     the root of the sum of squares of all these differences.
     """
-    d, seen = arms.shape[1], n > 0
+    seen = n > 0
     roots = np.sqrt(n[seen])
-    columns = [*(roots[:, None] * arms[seen]).T, roots * means[seen]]
-    factor = fold(np.zeros((d + 1, d + 1)), columns)
-    return fold(factor, [*np.zeros((d, 1)), np.array([rest])])
-
-
-def factor_of(chunk: Chunk) -> Array:
-    """Return the factor of a chunk's chosen arms and outcomes."""
-    size, d = chunk.arms.shape
-    if chunk.complete and size < len(chunk.outcome):
-        n = np.bincount(chunk.action, minlength=size).astype(np.float64)
-        means = np.bincount(chunk.action, chunk.outcome, minlength=size) / np.maximum(n, 1.0)
-        rest = float(np.linalg.norm(chunk.outcome - means[chunk.action]))
-        return factor_of_means(chunk.arms, n, means, rest)
-    X = chunk.arms[chunk.action]
-    return fold(np.zeros((d + 1, d + 1)), [*X.T, chunk.outcome])
-
-
-def fit(
-    schema: Schema | None,
-    pieces: Iterable[Any],
-    d: int,
-    executor: Executor | None,
-    progress: Progress | None,
-) -> tuple[int, Array]:
-    """Return how many rows a log has, and their factor."""
-    total, count = np.zeros((d + 1, d + 1)), 0
-    for n, factor in spread(partial(_factor, schema, d), pieces, executor):
-        total, count = fold(total, list(factor.T)), count + n
-        if progress is not None:
-            progress(n)
-    return count, total
-
-
-def _factor(schema: Schema | None, d: int, piece: Any) -> tuple[int, Array]:
-    total, count = np.zeros((d + 1, d + 1)), 0
-    for n, factor in _factors(schema, d, piece):
-        total, count = fold(total, list(factor.T)), count + n
-    return count, total
-
-
-def _factors(schema: Schema | None, d: int, piece: Any) -> Iterable[tuple[int, Array]]:
-    if schema is not None and schema.catalogue is None:
-        yield from _plainly(schema, d, piece)
-    else:
-        for chunk in chunks_of(schema, piece):
-            yield len(chunk.outcome), factor_of(chunk)
-
-
-def _plainly(schema: Schema, d: int, piece: Piece) -> Iterable[tuple[int, Array]]:
-    """Yield factors of columns as they are, without making a matrix of them."""
-    names = [*(schema.features or ()), schema.outcome]
-    for first, table in piece.tables(names):
-        columns = [finite(table, name, first) for name in names]
-        yield len(columns[-1]), fold(np.zeros((d + 1, d + 1)), columns)
+    factor = factor_of(roots[:, None] * arms[seen], roots * means[seen])
+    return fold(factor, [*np.zeros((arms.shape[1], 1)), np.array([rest])])

@@ -1,4 +1,4 @@
-"""Logs in the formats of others: the Open Bandit Dataset, and Vowpal Wabbit's JSON."""
+"""Logs of Vowpal Wabbit in JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,40 +14,12 @@ from projbandits._validation import Array, short
 from projbandits.evaluation.ledger_log import ChunkPiece
 from projbandits.evaluation.schema import Chunk
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 SUM_ROUNDED = 1e-4
 """How far Vowpal Wabbit's probabilities may be from adding up to one: it writes six digits."""
 LINES_AT_ONCE = 4096
 """How many lines are read together."""
 MOST_FEATURES = 1000
 """How many features are found in a file at most; of more, some must be named."""
-
-
-def open_bandit(folder: Path) -> tuple[Path, pd.DataFrame]:
-    """Return the file of a campaign of the Open Bandit Dataset, and its items as vectors.
-
-    An item has a constant, its one number, and a column for each of its categories.
-    """
-    import pandas as pd
-
-    items = folder / "item_context.csv"
-    files = sorted(path for path in folder.glob("*.csv") if path != items)
-    if not items.exists() or len(files) != 1:
-        raise ValueError(
-            f"log must be a folder with item_context.csv and one other CSV file, {str(folder)!r} "
-            f"has {[path.name for path in sorted(folder.glob('*.csv'))]}"
-        )
-    table = pd.read_csv(items, index_col=0)
-    features = [name for name in table.columns if name.startswith("item_feature_")]
-    numbers = [name for name in features if table[name].dtype.kind in "if"]
-    others = [name for name in features if name not in numbers]
-    vectors = pd.concat(
-        [table[numbers], pd.get_dummies(table[others].astype(str), dtype=float)], axis=1
-    )
-    vectors.insert(0, "constant", 1.0)
-    return files[0], vectors.set_axis(table["item_id"])
 
 
 class VowpalRows:

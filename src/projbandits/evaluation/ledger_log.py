@@ -73,16 +73,13 @@ class LedgerRows:
     def _chunk(self, told: list[Record], first: int) -> Chunk:
         offers, positions = list[Any](), np.empty(len(told), dtype=np.int64)
         for t, held in enumerate(told):
-            event = held.event
-            index, rows = event.index, event.rows
-            if rows is None or index is None:
-                raise lacking("offered", event.id)
-            if math.isnan(event.propensity):
-                raise lacking("probabilities", event.id)
-            positions[t] = index
-            if event.taken:
-                positions[t] -= sum(place < index for place in event.taken)
-            offers.append(np.delete(rows, event.taken) if event.taken else rows)
+            rows, place = held.rows, held.place
+            if rows is None or place is None:
+                raise lacking("offered", held.event.id)
+            if math.isnan(held.event.propensity):
+                raise lacking("probabilities", held.event.id)
+            positions[t] = place
+            offers.append(rows)
         widest = max(map(len, offers))
         kind = np.min_scalar_type(-len(self.arms))  # arms are few, and offers many
         offered: Any = np.full((len(told), widest), -1, dtype=kind)

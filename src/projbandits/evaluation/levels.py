@@ -23,8 +23,8 @@ def with_ones(arms: Array) -> Array:
     return np.column_stack([np.ones(len(arms)), arms])
 
 
-def wanted_with_level(subspace: Subspace, value: str, sizes: Array, spread: Array) -> Array:
-    """Return W, so that W [1, x] is what counts of x, behind the level: of returns alone.
+def wanted_with_level(subspace: Subspace, value: str, squares: Array, spread: Array) -> Array:
+    """Return W, so that [1, x] W is what counts of x, behind the level: of returns alone.
 
     The level takes what is one number for all arms, such as a constant, so that the projection
     value is known but for this number. It is left out, as it is of theta-hat, if it is the same
@@ -36,14 +36,14 @@ def wanted_with_level(subspace: Subspace, value: str, sizes: Array, spread: Arra
         The part that counts.
     value : {"projection", "return"}
         What is asked for.
-    sizes : ndarray of shape (d,)
-        The root mean squares of the features on offer, 1 for zeros.
+    squares : ndarray of shape (d,)
+        The mean squares of the features on offer.
     spread : ndarray of shape (d, d)
         Their covariance.
     """
     if value == "return":
         return np.eye(subspace.ambient + 1)
-    varies = np.diag(spread) > VARIES * sizes**2
+    varies = np.diag(spread) > VARIES * squares
     scale = np.where(varies, np.sqrt(np.diag(spread)), np.inf)
     values, vectors = np.linalg.eigh(spread / np.outer(scale, scale))
     scale = np.where(varies, scale, 1.0)
@@ -51,7 +51,7 @@ def wanted_with_level(subspace: Subspace, value: str, sizes: Array, spread: Arra
     P, kept = subspace.matrix, varying @ varying.T
     if np.abs((P - kept @ P) @ kept).max() < VARIES**0.5:
         P = kept @ P
-    return np.asarray(block_diag(np.zeros((1, 1)), P))
+    return np.asarray(block_diag(np.zeros((1, 1)), P.T))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,16 +80,11 @@ class LevelRows:
         return map(LevelPiece, self._rows.pieces())
 
 
-def _none(arms: Array, context: Any) -> Array:
-    raise NotImplementedError("it is asked by another policy")
-
-
 class OfFeatures(Policy):
     """A policy that is shown the arms of such a log without the column of ones."""
 
     def __init__(self, policy: Policy) -> None:
-        super().__init__(_none, policy.label)
-        self._policy = policy
+        self._policy, self.label = policy, policy.label
         self.learns, self.drawn = policy.learns, policy.drawn
 
     def chances(self, chunk: Chunk) -> Chances:

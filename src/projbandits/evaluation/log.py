@@ -15,8 +15,9 @@ import numpy as np
 from projbandits._validation import Array, positive
 from projbandits.deciding.decider import Decider
 from projbandits.deciding.offers import match
-from projbandits.evaluation.fit import Fit, fit
-from projbandits.evaluation.formats import VowpalRows, open_bandit
+from projbandits.evaluation.fit import Fit, merged
+from projbandits.evaluation.formats import VowpalRows
+from projbandits.evaluation.grouping import look
 from projbandits.evaluation.ledger_log import LedgerRows, ledger_rows
 from projbandits.evaluation.levels import LevelRows, with_ones
 from projbandits.evaluation.schema import Catalogue, Chunk, Schema, chunks_of
@@ -30,7 +31,7 @@ class Log:
     """What was decided, how likely it was, and what it returned.
 
     A log reads its rows again each time it is used, piece by piece. Make one with `from_table`,
-    `from_open_bandit`, `from_vw` or `from_ledger`.
+    `from_vw` or `from_ledger`.
 
     Parameters
     ----------
@@ -149,24 +150,6 @@ class Log:
         return cls(rows, schema, catalogue.columns or _numbers(vectors.shape[1]), vectors)
 
     @classmethod
-    def from_open_bandit(cls, folder: str | os.PathLike[str]) -> Log:
-        """Return a campaign of the Open Bandit Dataset: a folder with its log and its items.
-
-        Items have a constant, their number and a column for each category. A policy's context is
-        the position on the page.
-        """
-        file, items = open_bandit(Path(folder))
-        return cls.from_table(
-            file,
-            items,
-            action="item_id",
-            propensity="propensity_score",
-            outcome="click",
-            context="position",
-            time="timestamp",
-        )
-
-    @classmethod
     def from_vw(cls, path: str | os.PathLike[str], features: Sequence[str] | None = None) -> Log:
         """Return a log of Vowpal Wabbit in lines of JSON (`--dsjson`); returns are minus costs.
 
@@ -255,15 +238,15 @@ class Log:
         """
         wanted = self.matched(subspace)
         penalty = positive("penalty", penalty)
-        rows, d = self._rows, self.d
+        rows = self._rows
         if isinstance(rows, LedgerRows):  # it takes time to make all probabilities again
             rows = rows.without_chances()
         if self.intercept:
-            rows, d = LevelRows(rows), d + 1
-        n, factor = fit(self._schema, rows.pieces(), d, executor, progress)
-        if n == 0:
-            raise ValueError("log must have at least one row, got none")
-        return Fit(Ridge.from_log(penalty, n, factor, 0.0, self.d), wanted, self.names)
+            rows = LevelRows(rows)
+        numbered = self.arms is not None
+        seen = look(self._schema, rows.pieces(), numbered, False, executor, progress)
+        factor = merged(seen.by_fold(self.with_level.arms if self.intercept else self.arms))
+        return Fit(Ridge.from_log(penalty, seen.rows, factor, 0.0, self.d), wanted, self.names)
 
     def matched(self, subspace: Subspace | None) -> Subspace:
         """Return what counts in the order of the log's features; by default everything."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from projbandits._validation import Array
 from projbandits.evaluation.cells import Cells
@@ -17,7 +19,7 @@ MOMENT_PARTS = ("linear", "linear_doubly", "plain", "weight", "clipped", "doubly
 OUT_OF_REACH = 1e-6
 """m_t counts as out of reach if more than this share of its length is."""
 MOMENT_ROOM = 4_000_000
-"""About how many numbers are turned at a time."""
+"""About how many numbers are worked on at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +30,9 @@ class Setting:
     ----------
     wanted : ndarray of shape (d, d)
         The projection onto what counts.
-    thetas : ndarray of shape (FOLDS, d)
-        For each fold, theta-hat from the others.
+    thetas : ndarray of shape (FOLDS, d) or (n, d)
+        For each fold, theta-hat from the others; or that of the rows before each row, which then
+        is the fold's number.
     theta : ndarray of shape (d,)
         theta-hat by least squares from all rows.
     chances : ndarray of shape (1, K) or None
@@ -72,123 +75,161 @@ class Moments:
 
     def plus(self, other: Moments) -> Moments:
         """Return the sums over the rows of both."""
-        return Moments(
-            self.n + other.n,
-            self.first + other.first,
-            self.second + other.second,
-            self.sides + other.sides,
-            self.m + other.m,
-            self.spread + other.spread,
-            self.implied + other.implied,
-            None if self.by_arm is None or other.by_arm is None else self.by_arm + other.by_arm,
-        )
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        sums: Any = [None if x is None or y is None else x + y for x, y in pairs]
+        return Moments(*sums)
 
 
 MOMENT_SIDES = ("h", "h2", "reached", "w", "w2", "covered", "cut")
 
 
+class Terms(NamedTuple):
+    """What rows add to the estimates of a policy: a + b r, where r is the return.
+
+    Parameters
+    ----------
+    a, b : ndarray of shape (n, 6)
+        For each of `MOMENT_PARTS`; nan where that is unknown.
+    sides : ndarray of shape (n, 7)
+        `MOMENT_SIDES`.
+    m : ndarray of shape (n, d) or (1, d)
+        m_t; nan if it is unknown what was on offer.
+    turn, outside : ndarray of the shape of m, or None
+        G_t^+ m_t, and what of m_t lies outside the span of the arms that could be chosen.
+    """
+
+    a: Array
+    b: Array
+    sides: Array
+    m: Array
+    turn: Array | None
+    outside: Array | None
+
+
+def terms(cells: Cells, pi: Chances, setting: Setting) -> Terms:
+    """Return what each cell adds to the estimates of a policy."""
+    chunk, n = cells.chunk, len(cells.size)
+    X, thetas, p = chunk.arms[chunk.action], setting.thetas[cells.fold], _known(chunk, setting)
+    a, b = np.zeros((n, len(MOMENT_PARTS))), np.zeros((n, len(MOMENT_PARTS)))
+    sides = np.full((n, len(MOMENT_SIDES)), np.nan)
+    m, explained = np.full((1, X.shape[1]), np.nan), rowwise(X, thetas)
+    raw = turn = outside = None
+    if pi.all is not None and chunk.complete:
+        arms = chunk.arms if chunk.offered is None else chunk.arms[chunk.offered]
+        raw = np.einsum("nk,nkd->nd", pi.all, arms) if arms.ndim > 2 else pi.all @ arms
+        m = raw @ setting.wanted
+    if raw is None or p is None:
+        a[:, :2] = np.nan
+    else:
+        turn, outside = turned(m, arms, p)
+        h = rowwise(X, turn)
+        b[:, 0] = b[:, 1] = h
+        a[:, 1] = rowwise(thetas, m) - h * explained
+        sides[:, 0], sides[:, 1], sides[:, 2] = np.abs(h), h**2, within_reach(outside, m)
+    if chunk.propensity is None:
+        a[:, 2:] = np.nan
+    else:
+        w = pi.chosen / chunk.propensity
+        a[:, 3] = b[:, 2] = b[:, 5] = w
+        b[:, 4] = np.clip(w, -setting.clip, setting.clip)
+        sides[:, 3], sides[:, 4], sides[:, 6] = np.abs(w), w**2, np.abs(w) > setting.clip
+        a[:, 5] = np.nan if raw is None else rowwise(thetas, raw) - w * explained
+        if raw is not None:
+            sides[:, 5] = _covered(chunk, pi, setting)
+    return Terms(a, b, sides, m, turn, outside)
+
+
+def rowwise(A: Array, B: Array) -> Array:
+    """Return the product of each row of A with that of B, which may have one for all."""
+    products: Array = np.einsum("ij,ij->i", A, np.broadcast_to(B, A.shape))
+    return products
+
+
+def within_reach(outside: Array, m: Array) -> NDArray[np.bool_]:
+    """Tell whether each m_t lies in the span of the arms that could be chosen."""
+    left, sizes = np.linalg.norm(outside, axis=1), np.linalg.norm(m, axis=1)
+    return np.asarray(left <= OUT_OF_REACH * np.maximum(sizes, np.finfo(np.float64).tiny))
+
+
 def moments(cells: Cells, policies: Sequence[Chances], setting: Setting) -> Moments:
     """Return the sums over some rows, for policies side by side."""
-    blocks = [_block(cells, each, setting) for each in policies]
-    a = np.concatenate([block[0] for block in blocks], axis=1)
-    b = np.concatenate([block[1] for block in blocks], axis=1)
+    blocks = [terms(cells, each, setting) for each in policies]
+    a = np.concatenate([block.a for block in blocks], axis=1)
+    b = np.concatenate([block.b for block in blocks], axis=1)
     n, r = cells.size, cells.size * cells.chunk.outcome
     r2 = cells.squares + r * cells.chunk.outcome
     cross = (a * r[:, None]).T @ b
     X = cells.chunk.arms[cells.chunk.action]
     fitted = X @ setting.theta
     lost = r2 - 2 * fitted * r + n * fitted**2
+    by_arm = None
+    if setting.seen is not None:
+        pairs = zip(policies, blocks, strict=True)
+        by_arm = np.array([_by_arm(cells, pi, t.b[:, 0], len(setting.seen)) for pi, t in pairs])
     return Moments(
         float(n.sum()),
         n @ a + r @ b,
         (a * n[:, None]).T @ a + cross + cross.T + (b * r2[:, None]).T @ b,
-        np.array([block[2] for block in blocks]),
-        np.array([block[3] for block in blocks]),
+        np.array([n @ block.sides for block in blocks]),
+        np.array([n @ np.broadcast_to(block.m, X.shape) for block in blocks]),
         (X * np.maximum(lost, 0.0)[:, None]).T @ X,
-        _implied(cells, policies, [block[5] for block in blocks], setting),
-        None if setting.seen is None else np.array([block[4] for block in blocks]),
+        _implied(cells, policies, blocks, setting),
+        by_arm,
     )
 
 
-def _block(
-    cells: Cells, pi: Chances, setting: Setting
-) -> tuple[Array, Array, Array, Array, Array | None, Array | None]:
-    """Return a and b of each estimate, sums over weights and of m_t, sums by arm, and G_t^+ m_t."""
-    chunk, n = cells.chunk, cells.size
-    X = chunk.arms[chunk.action]
-    a, b = np.zeros((len(n), len(MOMENT_PARTS))), np.zeros((len(n), len(MOMENT_PARTS)))
-    sides = dict.fromkeys(MOMENT_SIDES, np.nan)
-    total = np.full(X.shape[1], np.nan)
-    thetas = setting.thetas[cells.fold]
-    explained = np.einsum("ij,ij->i", X, thetas)
-    raw = turn = None
-    if pi.all is not None and chunk.complete:
-        raw = _mean(chunk, pi.all)
-        m = raw @ setting.wanted
-        total = n @ np.broadcast_to(m, X.shape)
-        p = setting.chances if chunk.chances is None else chunk.chances
-        if p is not None:
-            turn, outside = _turns(m, chunk, p)
-            h = np.einsum("ij,ij->i", X, np.broadcast_to(turn, X.shape))
-            b[:, 0] = b[:, 1] = h
-            a[:, 1] = np.einsum("ij,ij->i", np.broadcast_to(m, X.shape), thetas) - h * explained
-            far = np.linalg.norm(outside, axis=1) > OUT_OF_REACH * np.linalg.norm(m, axis=1)
-            sides["reached"] = float(n @ np.broadcast_to(~far, n.shape))
-            sides["h"], sides["h2"] = float(n @ np.abs(h)), float(n @ h**2)
-        else:
-            a[:, :2] = np.nan
-    else:
-        a[:, :2] = np.nan
-    if chunk.propensity is None:
-        a[:, 2:] = np.nan
-    else:
-        w = pi.chosen / chunk.propensity
-        b[:, 2] = w
-        a[:, 3] = w
-        b[:, 4] = np.clip(w, -setting.clip, setting.clip)
-        sides["w"], sides["w2"] = float(n @ np.abs(w)), float(n @ w**2)
-        sides["cut"] = float(n @ (np.abs(w) > setting.clip))
-        if raw is None:
-            a[:, 5] = np.nan
-        else:
-            b[:, 5] = w
-            of_all = np.einsum("ij,ij->i", np.broadcast_to(raw, X.shape), thetas)
-            a[:, 5] = of_all - w * explained
-            sides["covered"] = float(n @ np.broadcast_to(_covered(chunk, pi, setting), n.shape))
-    arms = None if setting.seen is None else _by_arm(cells, pi, b[:, 0], len(setting.seen))
-    return a, b, np.array([sides[name] for name in MOMENT_SIDES]), total, arms, turn
-
-
 def _implied(
-    cells: Cells, policies: Sequence[Chances], turns: Sequence[Array | None], setting: Setting
+    cells: Cells, policies: Sequence[Chances], blocks: Sequence[Terms], setting: Setting
 ) -> Array:
     """Return the sum over rows of the covariance of all terms, whichever arm was chosen."""
     chunk, n, thetas = cells.chunk, cells.size, setting.thetas[cells.fold]
-    p = setting.chances if chunk.chances is None else chunk.chances
-    each = [(pi.all, turn) for pi, turn in zip(policies, turns, strict=True)
-            if pi.all is not None and turn is not None]  # fmt: skip
-    if p is None or len(each) < len(policies):
-        return np.zeros((len(MOMENT_PARTS) * len(policies),) * 2)
-    arms = chunk.arms if chunk.offered is None else chunk.arms[chunk.offered]
-    if chunk.offered is None and len(p) == max(len(pi) for pi, _ in each) == 1:
+    p, size = _known(chunk, setting), len(MOMENT_PARTS) * len(policies)
+    chances = [pi.all for pi in policies if pi.all is not None]
+    if p is None or len(chances) < len(policies) or any(t.turn is None for t in blocks):
+        return np.zeros((size, size))
+    if chunk.offered is None and len(p) == max(map(len, chances)) == 1:
         thetas = setting.thetas  # the rows of a fold are alike
         n = np.bincount(cells.fold, n, len(thetas)).astype(np.float64)
-    p = np.broadcast_to(p, (len(thetas), arms.shape[-2]))
+    pairs = [
+        possible(chunk, pi, p, thetas, each.turn, setting)
+        for pi, each in zip(policies, blocks, strict=True)
+    ]
+    T, B = (np.concatenate(some, axis=-1) for some in zip(*pairs, strict=True))
+    sizes = np.sqrt(n[:, None] * p)[..., None]
+    T, B = ((sizes * some).reshape(-1, size) for some in (T, B))
+    return np.asarray(T.T @ T + setting.noise * (B.T @ B))
+
+
+def possible(
+    chunk: Chunk, pi: Chances, p: Array, thetas: Array, turn: Array | None, setting: Setting
+) -> tuple[Array, Array]:
+    """Return what each arm would have added to the estimates, less the mean, and its weights.
+
+    Both are arrays of shape (n, K, 6): rows by arms on offer by estimates.
+    """
+    assert pi.all is not None
+    assert turn is not None
+    arms = chunk.arms if chunk.offered is None else chunk.arms[chunk.offered]
+    shape = len(thetas), arms.shape[-2]
     returns = arms @ setting.theta
     errors = returns - np.einsum("...kd,...d->...k", arms, thetas)
-    terms, weights = list[Array](), list[Array]()
-    for pi, turn in each:
-        h = np.einsum("...kd,...d->...k", arms, turn)
-        w = np.divide(pi, p, out=np.zeros(p.shape), where=p > 0)
-        none = np.zeros(1)  # what is the same for all arms of a row, and weights that are cut
-        terms += [h * returns, h * errors, w * returns, w, none, w * errors]
-        weights += [h, h, w, none, none, w]
-    T, B = (np.stack([np.broadcast_to(one, p.shape) for one in some], axis=-1)
-            for some in (terms, weights))  # fmt: skip
-    T -= np.einsum("nk,nkj->nj", p, T)[:, None]
-    sizes = np.sqrt(n[:, None] * p)[..., None]
-    T, B = ((sizes * some).reshape(-1, T.shape[-1]) for some in (T, B))
-    return np.asarray(T.T @ T + setting.noise * (B.T @ B))
+    h = np.einsum("...kd,...d->...k", arms, turn)
+    w = np.divide(pi.all, p, out=np.zeros(np.broadcast_shapes(pi.all.shape, p.shape)), where=p > 0)
+    none = np.zeros(1)  # what is the same for all arms of a row, and weights that are cut
+    T, B = (
+        np.stack([np.broadcast_to(one, shape) for one in some], axis=-1)
+        for some in (
+            (h * returns, h * errors, w * returns, w, none, w * errors),
+            (h, h, w, none, none, w),
+        )
+    )
+    T -= np.einsum("nk,nkj->nj", np.broadcast_to(p, shape), T)[:, None]
+    return T, B
+
+
+def _known(chunk: Chunk, setting: Setting) -> Array | None:
+    """Return how likely each arm was chosen, None if that is unknown."""
+    return setting.chances if chunk.chances is None else chunk.chances
 
 
 def _by_arm(cells: Cells, pi: Chances, h: Array, size: int) -> Array:
@@ -205,34 +246,10 @@ def _by_arm(cells: Cells, pi: Chances, h: Array, size: int) -> Array:
     return np.array([mass[1:], chosen])
 
 
-def _mean(chunk: Chunk, chances: Array) -> Array:
-    """Return the mean of x under a policy, a row for each row or one for all."""
-    if chunk.offered is None:
-        return chances @ chunk.arms
-    means: Array = np.einsum("nm,nmd->nd", chances, chunk.arms[chunk.offered])
-    return means
-
-
-def _turns(m: Array, chunk: Chunk, p: Array) -> tuple[Array, Array]:
-    if len(p) == 1:
-        return turned(m, chunk.arms, p)
-    d, width = m.shape[1], p.shape[1]
-    step = max(MOMENT_ROOM // (d * width), 1)
-    m = np.broadcast_to(m, (len(p), d))
-    parts = []
-    for start in range(0, len(p), step):
-        some = slice(start, start + step)
-        arms = chunk.arms if chunk.offered is None else chunk.arms[chunk.offered[some]]
-        parts.append(turned(m[some], arms, p[some]))
-    turn, outside = zip(*parts, strict=True)
-    return np.concatenate(turn), np.concatenate(outside)
-
-
 def _covered(chunk: Chunk, pi: Chances, setting: Setting) -> Array:
     """Return how much of the policy lies on arms that the log can have."""
     assert pi.all is not None
-    p = setting.chances if chunk.chances is None else chunk.chances
-    size = np.abs(pi.all)
+    p, size = _known(chunk, setting), np.abs(pi.all)
     if p is not None:
         there = (size * (p > 0)).sum(axis=1)
     elif setting.seen is not None:

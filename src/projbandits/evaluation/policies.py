@@ -80,33 +80,26 @@ class Policy:
             )
         if chunk.offered is None and not chunk.context:
             return Chances.of(self._asked(chunk.arms, None, f"at row {chunk.first}")[None], chunk)
-        n = len(chunk.outcome)
         names, columns = list(chunk.context), [v.tolist() for v in chunk.context.values()]
-        contexts = list(zip(*columns, strict=True)) if columns else [()] * n
+        n, width = chunk.place.size, len(chunk.arms)
         if chunk.offered is not None:
-            found = np.zeros(chunk.offered.shape)
-            before: dict[bytes, Array] = {}
-            for t, rows in enumerate(chunk.offered):
-                key = rows.tobytes()
-                answer = None if names else before.get(key)
-                if answer is None:
-                    context = dict(zip(names, contexts[t], strict=True)) or None
-                    arms = chunk.arms[rows[rows >= 0]]
-                    where = f"at row {chunk.first + t}"
-                    answer = before[key] = self._asked(arms, context, where)
-                found[t, : len(answer)] = answer
-            return Chances.of(found, chunk)
-        known: dict[Any, int] = {}
+            width = chunk.offered.shape[1]
+        known, answers = dict[Any, int](), list[Array]()
         at = np.empty(n, dtype=np.int64)
-        answers: list[Array] = []
-        for t, key in enumerate(contexts):
-            place = known.get(key)
-            if place is None:
-                context = dict(zip(names, key, strict=True))
-                place = known[key] = len(answers)
-                answers.append(self._asked(chunk.arms, context, f"where {short(context)}"))
-            at[t] = place
-        return Chances.of(np.array(answers)[at] if n > 1 else np.array(answers), chunk)
+        for t, values in enumerate(zip(*columns, strict=True) if columns else [()] * n):
+            arms, key, where = chunk.arms, values, f"at row {chunk.first + t}"
+            if chunk.offered is not None:
+                rows = chunk.offered[t]
+                arms, key = chunk.arms[rows[rows >= 0]], (t,) if names else (rows.tobytes(),)
+            if key not in known:
+                context = dict(zip(names, values, strict=True)) or None
+                if chunk.offered is None:
+                    where = f"where {short(context)}"
+                known[key] = len(answers)
+                answers.append(np.zeros(width))
+                answers[-1][: len(arms)] = self._asked(arms, context, where)
+            at[t] = known[key]
+        return Chances.of(np.array(answers).reshape(-1, width)[at], chunk)
 
     def _asked(self, arms: Array, context: Any, where: str) -> Array:
         answer = self.given(arms, context)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,20 +14,33 @@ from projbandits._blas import single_threaded_blas
 from projbandits._validation import Array, one_of, positive
 from projbandits.arms import Arm
 from projbandits.deciding.eligibility import check_suits
-from projbandits.evaluation.estimators import CLIP, bounded, check_bounds, turned
+from projbandits.evaluation.cells import Cells
+from projbandits.evaluation.cross_fitted import judge
+from projbandits.evaluation.estimators import CLIP, bounded, check_bounds
 from projbandits.evaluation.grouping import SCALED_PENALTY
-from projbandits.evaluation.judging import VALUES, judge
 from projbandits.evaluation.levels import wanted_with_level, with_ones
 from projbandits.evaluation.log import Log
-from projbandits.evaluation.offpolicy import Replay
-from projbandits.evaluation.policies import stated
+from projbandits.evaluation.moments import (
+    MOMENT_PARTS,
+    MOMENT_SIDES,
+    Setting,
+    possible,
+    rowwise,
+    terms,
+)
+from projbandits.evaluation.policies import Chances, stated
+from projbandits.evaluation.predictable import Replay
 from projbandits.evaluation.rows import Logged, Offered, open_log
+from projbandits.evaluation.schema import Chunk
 from projbandits.evaluation.spreading import Progress
 from projbandits.ledger.offer import Offer
 from projbandits.ridge import Ridge
 from projbandits.strategies import LinearStrategy, State
 from projbandits.strategies.open import OpenRows
 from projbandits.subspace import Subspace
+
+STEPS_ROOM = 1_000_000
+"""About how many numbers of decisions are worked on at a time."""
 
 
 def replay(
@@ -98,7 +111,7 @@ def replay(
     >>> float(judged.estimates().loc["arm by arm, doubly robust", "value"].round(1))
     1.0
     """
-    one_of("value", value, VALUES)
+    one_of("value", value, ("projection", "return"))
     if isinstance(log, Log):
         return judge(log, policy, value, subspace, clip, executor, progress, bounds)
     if not isinstance(policy, LinearStrategy) and (callable(policy) or isinstance(policy, str)):
@@ -122,57 +135,95 @@ def _followed(known: Logged, strategy: LinearStrategy, value: str, clip: float) 
         )
     X, at, outcomes = known.X, known.known, known.outcomes
     wanted = known.subspace.matrix if value == "projection" else np.eye(X.shape[1])
-    shift, (scale, spread) = 0.0, _scale(known)
+    shift, (squares, spread) = 0.0, _moments_of_features(known)
+    scale = np.sqrt(np.where(squares > 0, squares, 1.0))
     if known.intercept:
-        wanted = wanted_with_level(known.subspace, value, scale, spread)
+        wanted = wanted_with_level(known.subspace, value, squares, spread)
         if value == "projection":  # which has no level: without it, weights of returns vary less
             shift = float(outcomes[at].mean())
-    rows: list[tuple[Array, ...]] = []
-    arms, played = None, Played()
+    chosen, returns = _whole(known, X[at]), outcomes[at] - shift
+    last = Ridge.prior(X.shape[1], SCALED_PENALTY, known.intercept)
+    last = last.update_many(X[at] / scale, returns)
+    final, noise = _theta(last, scale), 0.0 if last.equal else last.noise
+    setting = Setting(wanted, np.empty(0), final, None, None, positive("clip", clip), noise**2)
+    steps, parts = list[Step](), list[tuple[Array, ...]]()
+    arms, played, size = None, Played(), 0
     for state, offered, theta in _knowledge(known, strategy, scale, shift):
         if arms is None or not arms.holds(offered.arms):  # the same arms have the same D_k
             arms = Offer(offered.arms)
             played.offer(offered.arms)
         chances = stated(strategy, state, arms)
         played.add(chances, offered.position)
-        whole = _whole(known, offered.arms)
-        m = wanted @ (chances @ whole)
-        turn, outside = turned(m, whole, offered.chances)
-        could = offered.chances > 0
-        ratios = np.divide(chances, offered.chances, out=np.zeros_like(chances), where=could)
-        rows.append((m, turn, outside, theta, ratios, chances @ could))
-    chosen, returns = _whole(known, X[at]), outcomes[at] - shift
-    means, turns, outside, thetas = (np.array([row[i] for row in rows]) for i in range(4))
-    last = Ridge.prior(X.shape[1], SCALED_PENALTY, known.intercept)
-    last = last.update_many(X[at] / scale, returns)
-    final, noise = _theta(last, scale), 0.0 if last.equal else last.noise
-    variances, ratio_variances, own = [], [], []
-    for offered, row in zip(known.offers(), rows, strict=True):
-        wrong = final, final - row[3]
-        arms_then, p = _whole(known, offered.arms), offered.chances
-        h = arms_then @ row[1]
-        variances.append([_variance(arms_then, p, h, theta, noise) for theta in wrong])
-        ratio_variances.append([_variance(arms_then, p, row[4], theta, noise) for theta in wrong])
-        own.append(row[4][offered.position])
+        steps.append(Step(_whole(known, offered.arms), offered, chances, theta))
+        size += offered.arms.size * len(MOMENT_PARTS)
+        if size > STEPS_ROOM:
+            parts.append(_judged(steps, setting))
+            steps, size = [], 0
+    if steps:
+        parts.append(_judged(steps, setting))
+    m, h, outside, thetas, variances, ratios, covered = map(
+        np.concatenate, zip(*parts, strict=True)
+    )
     return Replay(
-        features=means,
-        weights=_rowwise(turns, chosen),
-        model=_rowwise(means, thetas),
-        residuals=returns - _rowwise(chosen, thetas),
+        features=m,
+        weights=h,
+        model=rowwise(m, thetas),
+        residuals=returns - rowwise(chosen, thetas),
         arms=chosen,
         outcomes=returns,
-        final=means @ final,
-        variances=np.array(variances),
+        final=m @ final,
+        variances=variances[:, :2],
         outside=outside,
         subspace=known.subspace,
-        ratios=np.array(own),
-        ratio_variances=np.array(ratio_variances),
-        covered=np.array([row[5] for row in rows]),
+        ratios=ratios,
+        ratio_variances=variances[:, 2:],
+        covered=covered,
         value=value,
-        clip=positive("clip", clip),
-        shares=played.shares / len(rows),
+        clip=clip,
+        shares=played.shares / len(m),
         which=np.array(played.chosen),
     )
+
+
+class Step(NamedTuple):
+    """A decision, the probabilities of a strategy at it, and theta-hat of those before."""
+
+    arms: Array
+    offered: Offered
+    chances: Array
+    theta: Array
+
+
+def _judged(steps: list[Step], setting: Setting) -> tuple[Array, ...]:
+    """Return what some decisions add to the estimates of a strategy.
+
+    m_t, h_t, what of m_t is out of reach, theta-hat_t, the variances, w_t, and how much is covered.
+    """
+    n, widest = len(steps), max(len(step.arms) for step in steps)
+    offered = np.full((n, widest), -1, dtype=np.int64)
+    p, pi, start = np.zeros((n, widest)), np.zeros((n, widest)), 0
+    for t, step in enumerate(steps):
+        size = len(step.arms)
+        offered[t, :size] = np.arange(start, start + size)
+        p[t, :size], pi[t, :size] = step.offered.chances, step.chances
+        start += size
+    rows, positions = np.arange(n), np.array([step.offered.position for step in steps])
+    arms, thetas = np.concatenate([step.arms for step in steps]), np.array([s.theta for s in steps])
+    propensity = p[rows, positions]
+    propensity[propensity <= 0] = np.inf  # of an arm that could not be chosen: its weight is 0
+    chunk = Chunk(0, arms, offered[rows, positions], np.zeros(n), propensity, p, offered, positions)
+    setting, ones = replace(setting, thetas=thetas), np.ones(n)
+    chances = Chances.of(pi, chunk)
+    found = terms(Cells(chunk, rows, ones, 0.0 * ones), chances, setting)
+    assert found.outside is not None
+    each, weights = possible(chunk, chances, p, thetas, found.turn, setting)
+    variances = np.einsum("nk,nkj->nj", p, each**2 + setting.noise * weights**2)
+    some = [MOMENT_PARTS.index(part) for part in ("linear", "linear_doubly", "plain", "doubly")]
+    covered, w = MOMENT_SIDES.index("covered"), MOMENT_PARTS.index("plain")
+    return (
+        found.m, found.b[:, 0], found.outside, thetas, variances[:, some], found.b[:, w],
+        found.sides[:, covered],
+    )  # fmt: skip
 
 
 class Played:
@@ -231,16 +282,16 @@ def _knowledge(
                 state = strategy.update(state, Arm(X[i], None), outcomes[i])
         done = int(heard[t])
         if serves:
-            state = state._replace(ridge=log.belief(t, offered.belief, strategy))
+            state = state._replace(ridge=log.belief(offered, strategy))
         elif log.deciders > 1:
             raise ValueError(
                 f"log must be that of one decider, got {log.deciders} put together, for "
                 f"{strategy!r}, which cannot take over what was believed: replay each alone"
             )
-        elif columns["observations"][t] != done:
+        elif offered.observations != done:
             raise ValueError(
                 f"log is incomplete: decision {columns['id'][t]!r} knew "
-                f"{columns['observations'][t]} outcomes, the log has {done} (the others came by "
+                f"{offered.observations} outcomes, the log has {done} (the others came by "
                 f"`learn`, or their rows are left out), and {strategy!r} cannot take "
                 "over what was believed: replay a strategy that learns on the same, or a table "
                 "with its attrs"
@@ -252,19 +303,17 @@ def _knowledge(
         yield now, offered, _theta(model, scale, shift)
 
 
-def _scale(log: Logged) -> tuple[Array, Array]:
-    """Return root mean squares (1 for zeros) and covariances of the features on offer."""
+def _moments_of_features(log: Logged) -> tuple[Array, Array]:
+    """Return mean squares and covariances of the features on offer."""
     count, middle = 0, log.X.mean(axis=0)
     squares, sums, products = np.zeros(len(middle)), np.zeros(len(middle)), 0.0
-    for offered in log.offers():
-        away = offered.arms - middle
-        squares += (offered.arms**2).sum(axis=0)
+    for arms in log.arms():
+        away = arms - middle
+        squares += (arms**2).sum(axis=0)
         sums += away.sum(axis=0)
         products = products + away.T @ away
         count += len(away)
-    sizes: Array = np.sqrt(squares / count)
-    spread = products / count - np.outer(sums, sums) / count**2
-    return np.where(sizes > 0, sizes, 1.0), spread
+    return squares / count, products / count - np.outer(sums, sums) / count**2
 
 
 def _whole(log: Logged, arms: Array) -> Array:
@@ -277,14 +326,3 @@ def _theta(ridge: Ridge, scale: Array, shift: float = 0.0) -> Array:
     theta = ridge.theta / scale
     level = ridge.level - shift if ridge.weight > 0.0 else 0.0
     return np.append(level, theta) if ridge.intercept else theta
-
-
-def _variance(arms: Array, p: Array, h: Array, theta: Array, noise: float) -> float:
-    """Return the variance of h r over the choice of the arm and the noise, where r = <x, theta>."""
-    means = h * (arms @ theta)
-    return float(p @ means**2 - (p @ means) ** 2 + noise**2 * (p @ h**2))
-
-
-def _rowwise(A: Array, B: Array) -> Array:
-    products: Array = np.einsum("ij,ij->i", A, B)
-    return products

@@ -22,23 +22,24 @@ from projbandits.strategies import LinearStrategy
 from projbandits.subspace import Subspace
 
 NEEDED = (
-    "id", "step", "outcome_position", "outcome", "position", "offered", "probabilities",
-    "observations", "belief",
+    "id", "step", "outcome_position", "outcome", "known", "told_at", "ledger", "forgotten", "open",
+    "position", "offered", "probabilities", "observations", "belief",
 )  # fmt: skip
-LATER_DEFAULTS = {"known": -1, "told_at": -1, "ledger": "", "forgotten": 0.0}
-"""What logs of earlier versions lack."""
 
 
 class Offered(NamedTuple):
     """What was on offer at a decision, how likely, the belief's factor, and which was chosen.
 
-    `open` is a factor of the decisions that were open, None if there were none.
+    The belief rests on `observations`, of which `forgotten` are no longer in it; `open` is a factor
+    of the decisions that were open, None if there were none.
     """
 
     arms: Array
     chances: Array
     belief: Array
     position: int
+    observations: int
+    forgotten: float
     open: Array | None = None
 
 
@@ -66,11 +67,30 @@ class Logged:
 
     def offers(self) -> Iterator[Offered]:
         """Yield what was offered and believed at each row whose outcome was told, in order."""
+        for t, arms in zip(self.known, self.arms(), strict=True):
+            row = {name: values[t] for name, values in self.columns.items()}
+            yield Offered(
+                arms,
+                np.asarray(row["probabilities"], dtype=np.float64),
+                np.asarray(row["belief"], dtype=np.float64),
+                int(row["position"]),
+                int(row["observations"]),
+                float(row["forgotten"]),
+                None if np.ndim(row["open"]) == 0 else np.asarray(row["open"], dtype=np.float64),
+            )
+
+    def arms(self) -> Iterator[Array]:
+        """Yield the arms on offer at each row whose outcome was told, in order."""
         for t in self.known:
-            belief = np.asarray(self.columns["belief"][t], dtype=np.float64)
-            found, position = self.columns["open"][t], int(self.columns["position"][t])
-            rows = None if found is None else np.asarray(found, dtype=np.float64)
-            yield Offered(*self.offer(t), belief, position, rows)
+            x, position = self.X[t], self.columns["position"][t]
+            arms = np.asarray(self.columns["offered"][t], dtype=np.float64).reshape(-1, len(x))
+            if np.abs(arms[position] - x).max() > 1e-6 * np.abs(x).max():
+                raise ValueError(
+                    "log must have the chosen arm in its columns x[...], decision "
+                    f"{self.columns['id'][t]!r} has {x} there and was offered {arms[position]}: "
+                    "leave the columns in their order"
+                )
+            yield arms
 
     @cached_property
     def known(self) -> list[int]:
@@ -79,9 +99,8 @@ class Logged:
 
     @cached_property
     def deciders(self) -> int:
-        """How many deciders' decisions are in the log: by their keys, or the names in their ids."""
-        pairs = zip(self.columns["ledger"], self.columns["id"], strict=True)
-        return len({key or id.rpartition("-")[0] for key, id in pairs})
+        """How many deciders' decisions are in the log."""
+        return len({*self.columns["ledger"]})
 
     @property
     def outcomes(self) -> Array:
@@ -95,26 +114,12 @@ class Logged:
             np.array(self.columns[name], dtype=np.int64)
             for name in ("outcome_position", "told_at", "known")
         )
-        if self.deciders > 1 or (known < 0).any() or (places[after >= 0] < 0).any():
-            order = np.argsort(after, kind="stable")
-            order = order[after[order] >= 0]
-            return order, np.searchsorted(after[order], self.columns["step"])
         # By their places in the ledger, which also tell what one process knew of another's.
-        order = np.argsort(places, kind="stable")
+        order = np.argsort(after if self.deciders > 1 else places, kind="stable")
         order = order[after[order] >= 0]
+        if self.deciders > 1:
+            return order, np.searchsorted(after[order], self.columns["step"])
         return order, np.searchsorted(places[order], known, "right")
-
-    def offer(self, t: int) -> tuple[Array, Array]:
-        """Return the arms that were offered at a row, and their probabilities."""
-        x, position = self.X[t], self.columns["position"][t]
-        arms = np.asarray(self.columns["offered"][t], dtype=np.float64).reshape(-1, len(x))
-        if np.abs(arms[position] - x).max() > 1e-6 * np.abs(x).max():
-            raise ValueError(
-                "log must have the chosen arm in its columns x[...], decision "
-                f"{self.columns['id'][t]!r} has {x} there and was offered {arms[position]}: leave "
-                "the columns in their order"
-            )
-        return arms, np.asarray(self.columns["probabilities"][t], dtype=np.float64)
 
     @property
     def _whole(self) -> bool:
@@ -129,11 +134,10 @@ class Logged:
         away = np.abs(self.learnt.matrix - self.subspace.matrix).max()
         return strategy.learns_on == "projection" and bool(away < 1e-9)
 
-    def belief(self, t: int, factor: Array, strategy: LinearStrategy) -> Ridge:
+    def belief(self, offered: Offered, strategy: LinearStrategy) -> Ridge:
         """Return what the strategy would know at a row, where the log serves it."""
-        d = self.X.shape[1]
-        n, forgotten = int(self.columns["observations"][t]), self.columns["forgotten"][t]
-        ridge = Ridge.from_log(strategy.penalty, n, factor, float(forgotten), d)
+        n, forgotten, d = offered.observations, offered.forgotten, self.X.shape[1]
+        ridge = Ridge.from_log(strategy.penalty, n, offered.belief, forgotten, d)
         if strategy.learns_on == "projection" and self._whole:
             rows = ridge.factor.copy()
             features = slice(int(ridge.intercept), -1)
@@ -144,7 +148,7 @@ class Logged:
     @cached_property
     def intercept(self) -> bool:
         """Whether the log's decider learnt a level that all outcomes share."""
-        belief = next(self.offers()).belief
+        belief = self.columns["belief"][self.known[0]]
         return bool(np.size(belief) == (self.X.shape[1] + 2) ** 2)
 
 
@@ -174,13 +178,8 @@ def open_log(log: Any, subspace: Subspace | None) -> Logged:
             "returned, or a Parquet file of it"
         )
     order = np.argsort(log["step"].to_numpy(), kind="stable").tolist()
-    columns = {name: log[name].to_list() for name in NEEDED}
-    for name, default in LATER_DEFAULTS.items():
-        given = log[name].to_list() if name in log.columns else [default] * len(order)
-        columns[name] = [each if isinstance(each, type(default)) else default for each in given]
-    rows: list[Any] = log["open"].to_list() if "open" in log.columns else [None] * len(order)
-    columns["open"] = [None if np.ndim(each) == 0 else each for each in rows]
-    columns = {name: [values[i] for i in order] for name, values in columns.items()}
+    given = {name: log[name].to_list() for name in NEEDED}
+    columns = {name: [values[i] for i in order] for name, values in given.items()}
     _check_rows(columns)
     about = getattr(log, "attrs", {}).get(ATTRIBUTE)
     names = [name[2:-1] for name in features]

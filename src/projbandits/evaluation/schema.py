@@ -68,22 +68,25 @@ class Chunk(NamedTuple):
     time: NDArray[Any] | None = None
     complete: bool = True
 
-    def part(self, start: int, stop: int) -> Chunk:
+    def take(self, some: slice | Ints) -> Chunk:
         """Return some of the rows."""
-        some, chances = slice(start, stop), self.chances
-        if chances is not None and len(chances) == len(self.outcome):
-            chances = chances[some]
+
+        def of(values: Any) -> Any:
+            return None if values is None else values[some]
+
+        chances = self.chances
+        every = chances is not None and len(chances) == len(self.outcome)
         return self._replace(
-            first=self.first + start,
+            first=self.first + some.start if isinstance(some, slice) else 0,
             action=self.action[some],
             outcome=self.outcome[some],
-            propensity=None if self.propensity is None else self.propensity[some],
-            chances=chances,
-            offered=None if self.offered is None else self.offered[some],
-            position=None if self.position is None else self.position[some],
+            propensity=of(self.propensity),
+            chances=of(chances) if every else chances,
+            offered=of(self.offered),
+            position=of(self.position),
             context={name: values[some] for name, values in self.context.items()},
             columns={name: values[some] for name, values in self.columns.items()},
-            time=None if self.time is None else self.time[some],
+            time=of(self.time),
         )
 
     @property

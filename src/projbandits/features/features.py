@@ -544,11 +544,10 @@ class Features:
         >>> pb.Features.from_dict(one.to_dict()).transform([{"length": 120}])
         array([[1., 1.]])
         """
-        if not isinstance(data, dict) or data.get("format") not in (1, FEATURES_FORMAT):
+        if not isinstance(data, dict) or data.get("format") != FEATURES_FORMAT:
             raise ValueError(
                 f"data must be features of format {FEATURES_FORMAT}, got {short(data)}"
             )
-        data = _upgraded(data)
         check_fields("data", data, {**_FIELDS, "format": int})
         declared: dict[str, Any] = {}
         for i, source in enumerate(data["sources"]):
@@ -641,19 +640,6 @@ _FIELDS: dict[str, type] = {
     "max_levels": int,
 }
 """What `to_dict` has beside the format."""
-
-
-def _upgraded(data: dict[Any, Any]) -> dict[Any, Any]:
-    """Return what `to_dict` made as this version makes it; format 1 had no indicators."""
-    if data["format"] == FEATURES_FORMAT or not isinstance(data.get("sources"), list):
-        return data
-    sources = list[Any]()
-    for source in data["sources"]:
-        if isinstance(source, dict):
-            folded = {"folded": False} if source.get("kind") == "categorical" else {}
-            source = {"indicator": False, **folded, **source}
-        sources.append(source)
-    return {"max_levels": LEVELS, **data, "sources": sources, "format": FEATURES_FORMAT}
 
 
 def _encoding(kind: str, name: str, given: Any, columns: Columns | None, rules: Rules) -> Encoding:

@@ -57,14 +57,12 @@ class Batcher(Generic[Work]):
 
     def do(self, work: Work) -> Any:
         """Return the result of a piece of work, or raise its error."""
-        if self._alone and self._busy.acquire(blocking=False):
+        if not self._alone or self._busy.locked():
+            return self.submit(work).result()
+        with self._busy:  # nothing else: an interrupt just after `acquire` would leave it taken
             future = Future[Any]()
-            try:
-                self._run([(work, future)])
-            finally:
-                self._busy.release()
-            return future.result()
-        return self.submit(work).result()
+            self._run([(work, future)])
+        return future.result()
 
     def submit(self, work: Work) -> Future[Any]:
         """Have a piece of work done by the thread, and return the future of its result."""
@@ -98,11 +96,12 @@ class Batcher(Generic[Work]):
             if self._thread is None:
                 # The thread must not keep alive what it works for.
                 weakref.finalize(self, _end, os.getpid(), self._waiting).atexit = False
-                self._thread = threading.Thread(
+                thread = threading.Thread(
                     target=_serve, args=(weakref.ref(self), self._waiting), daemon=True,
                     name="projbandits-batches",
                 )  # fmt: skip
-                self._thread.start()
+                thread.start()
+                self._thread = thread  # last: whoever is interrupted before starts another
 
     def together(self, jobs: Sequence[Job[Work]]) -> int:
         """Do several pieces of work; return how many may come next: these, and who waits."""
@@ -136,6 +135,7 @@ def _serve(batcher: weakref.ref[Batcher[Any]], waiting: SimpleQueue[Any]) -> Non
         found, wanted = batcher(), [job for job in jobs if job is not None]
         if found is not None and wanted:
             expected = found.together(wanted)
-        del found
-        if jobs[-1] is None:
+        ended = jobs[-1] is None
+        del found, jobs, wanted  # nothing of them lives on while more is awaited
+        if ended:
             return

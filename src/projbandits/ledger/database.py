@@ -49,6 +49,7 @@ BROKEN_SQLITE = (
     sqlite3.SQLITE_FORMAT,
     sqlite3.SQLITE_CONSTRAINT,
 )
+BROKEN_WORDS = ("no such table: projbandits_", "Could not decode to UTF-8")
 BROKEN_POSTGRESQL = ("XX", "42P01", "23505")
 """How codes begin where what is stored is not what was written."""
 
@@ -246,8 +247,6 @@ class Database:
 
     def translated(self, error: BaseException) -> Exception | None:
         """Return an error of the driver as one that names the database and says what to do."""
-        if isinstance(error, UnicodeDecodeError):
-            return damaged(self.shown, "it contains invalid UTF-8")
         if self.sqlite and isinstance(error, sqlite3.Error):
             return _of_sqlite(error, self.shown)
         if not self.sqlite and type(error).__module__.startswith("psycopg"):
@@ -426,7 +425,7 @@ def damaged(shown: str, what: str) -> DamagedError:
 def _of_sqlite(error: Any, path: str) -> Exception | None:
     said = str(error)
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in BROKEN_SQLITE or said.startswith("no such table: projbandits_"):
+    if code in BROKEN_SQLITE or said.startswith(BROKEN_WORDS):
         return damaged(path, said)
     remedies = {
         sqlite3.SQLITE_READONLY: "let this user write the file and its folder",

@@ -34,6 +34,8 @@ EVENTS_AT_ONCE = 4096
 OFFERS_AT_ONCE = 64
 """How many events with new arms are read at a time: each may have many."""
 
+LAST_POSITION = 2**62
+
 Run = Callable[[str, Sequence[Any]], list[Row]]
 
 
@@ -56,7 +58,7 @@ class Reader:
     def head(self) -> tuple[int, bytes]:
         """Return the position of the last event and its digest."""
         rows = self.run(statements.HEAD, (self.number,))
-        if not rows:
+        if not rows or not isinstance(rows[0][0], int):
             raise damaged(self.shown, f"ledger {self.number} is not there any more")
         return rows[0][0], rows[0][1]
 
@@ -199,9 +201,12 @@ class Reader:
     def snapshots(
         self, upto: int, given: Iterable[LinearStrategy]
     ) -> list[tuple[int, Known | None]]:
-        """Return each snapshot up to a position, in order; None is one that is damaged."""
-        rows = self.run(statements.ALL_SNAPSHOTS, (self.number, upto))
-        return [(row[0], _snapshot(row, given)) for row in rows]
+        """Return each snapshot up to a position, in order; None is one that is damaged.
+
+        One that follows no event is damaged, wherever it stands.
+        """
+        rows = self.run(statements.ALL_SNAPSHOTS, (self.number, LAST_POSITION))
+        return [(row[0], _snapshot(row, given)) for row in rows if row[0] <= upto or row[3] is None]
 
     def _missing(self, position: int) -> Exception:
         return damaged(self.shown, f"event {position} of ledger {self.number} is missing")

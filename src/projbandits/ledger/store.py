@@ -217,6 +217,7 @@ class Store:
     def close(self) -> None:
         """Finish what was begun, and close the connections; another call opens new ones."""
         self._here()
+        self.database.check_free()
         self._batcher.close()
         if not self.database.temporary:
             self.database.close()

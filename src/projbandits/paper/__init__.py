@@ -4,7 +4,7 @@ from projbandits.paper.claims import CLAIMS
 from projbandits.paper.experiments import Experiment
 from projbandits.paper.figures import FIGURES, Figure
 from projbandits.paper.run import QUICK, Reproduction, reproduce
-from projbandits.paper.verdicts import Claim, Condition, Verdict
+from projbandits.paper.verdicts import Claim, Condition, Origin, Outcome, Reading, Verdict
 
 __all__ = [
     "CLAIMS",
@@ -14,6 +14,9 @@ __all__ = [
     "Condition",
     "Experiment",
     "Figure",
+    "Origin",
+    "Outcome",
+    "Reading",
     "Reproduction",
     "Verdict",
     "reproduce",

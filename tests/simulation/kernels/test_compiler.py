@@ -74,23 +74,3 @@ def test_where_nothing_can_be_kept_a_process_warns_once_and_compiles(place: Path
     said, warned = run(place, HOME="/dev/null")
     assert said == ["compiling", "8.0"]
     assert warned.count("compiled kernels cannot be kept, so each process compiles anew") == 1
-
-
-@pytest.mark.parametrize(
-    ("call", "error"),
-    [("call(fill, 'three', out)", "TypingError"), ("call(fill, out)", "TypeError")],
-)
-def test_an_error_in_a_call_is_no_fault_of_the_disk(place: Path, call: str, error: str) -> None:
-    (place / "small.py").write_text(MODULE.replace("call(fill, 3.0, out)", call))
-    code = "import warnings; warnings.simplefilter('error'); import small"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=place,
-        env={"PYTHONPATH": ":".join(sys.path[1:])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert f"{error}: " in done.stderr
-    assert "kept or read" not in done.stderr

@@ -11,36 +11,34 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from projbandits._blas import single_threaded_blas
 from projbandits._validation import Array, positive
 from projbandits.evaluation.cells import Cells
-from projbandits.evaluation.combining import found
-from projbandits.evaluation.estimators import Bounds, bounded, check_bounds, table, words
+from projbandits.evaluation.estimators import Bounds, bounded, check_bounds
+from projbandits.evaluation.evaluator import Evaluation, Evidence, least_squares
 from projbandits.evaluation.grouping import Look, cross_fitted, fixed, look
 from projbandits.evaluation.lack_of_fit import NO_REPEATS, LackOfFit, pure_error, repeated, unknown
 from projbandits.evaluation.levels import OfFeatures, wanted_with_level
 from projbandits.evaluation.log import Log
 from projbandits.evaluation.moments import MOMENT_PARTS, MOMENT_ROOM, Moments, Setting, moments
-from projbandits.evaluation.offpolicy import units
 from projbandits.evaluation.policies import Chances, Policy, as_policy
 from projbandits.evaluation.schema import Schema, chunks_of
 from projbandits.evaluation.spreading import Progress, spread
+from projbandits.statistics import normal_quantile
 from projbandits.subspace import Subspace
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-VALUES = ("projection", "return")
+RARE = 1.5
+"""The variance by the probabilities counts from this many times that by squares on."""
 MOST_SAMPLED = 100_000
 """In how many rows repeated arms are looked for, where arms are not numbered."""
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class Judged(Evaluation):
     """A policy beside a log.
 
     Parameters
@@ -81,63 +79,121 @@ class Judged:
     bounds: Bounds | None = None
     source: Log | None = None
 
-    @single_threaded_blas()
-    def estimates(self, level: float = 0.95) -> pd.DataFrame:
-        """Return the estimates of the policy's value with their intervals; see docs/logs.md."""
-        return table(found(self, self.moments, [0], level), self.look.rows, self._quick)
+    theta_hat: ClassVar[str] = "cross-fitted"
 
-    def lack_of_fit(self) -> LackOfFit:
-        """Tell whether the linear model holds in this log."""
-        return self._fit
+    @property
+    def width(self) -> int:
+        """The number of features, the level among them."""
+        return self.log.d
 
-    @single_threaded_blas()
-    def versus(self, other: Judged, level: float = 0.95) -> pd.DataFrame:
-        """Return this policy's value minus another's, with intervals.
+    @property
+    def evidence(self) -> Evidence:
+        """What the rows say of the policy."""
+        return Independent.of(self, self.moments)
 
-        The log is read once more, with both policies side by side. A difference can be in reach
-        where neither value is: what both have in common need not be known.
+    def beside(self, other: Judged) -> Evidence:
+        """Return what the rows say of this policy, another, and the difference.
+
+        The log is read once more, with both policies side by side.
         """
-        if not isinstance(other, Judged):
-            raise TypeError(f"other must be what replay returned for the same log, got {other!r}")
-        same = other.log._rows is self.log._rows and other.value == self.value
-        if not same or np.abs(other.subspace.matrix - self.subspace.matrix).max() > 1e-9:
-            raise ValueError("other must be judged on the same log, value and subspace")
         policies = [self.policy, other.policy]
-        names = [name for policy in policies for name in policy.columns]
-        log = self.log.with_columns(names)
+        log = self.log.with_columns([name for policy in policies for name in policy.columns])
         both = _sums(log, policies, self.look, self.setting, self.executor, None, True)
-        return table(found(self, both, [0, 1, 2], level), self.look.rows, self._quick)
+        return Independent.of(self, both)
+
+    def same_rows(self, other: Judged) -> bool:
+        """Tell whether another policy was judged on the same log."""
+        return other.log._rows is self.log._rows
 
     @property
     def policy(self) -> Policy:
         """The policy, which has seen no row yet."""
         return _policy(self.given, self.source or self.log, self.subspace)
 
-    @property
-    def everything(self) -> bool:
-        """Whether the whole return counts."""
-        # The level of outcomes, a feature of the log's linear model, is no projection reward.
-        return self.value == "return" or self.subspace.dim == self.log.d
-
     @cached_property
-    def _quick(self) -> LackOfFit | None:
-        """The test that takes no further look at the log."""
+    def fit(self) -> LackOfFit | None:
+        """The test of the linear model that takes no further look at the log."""
         if self.look.sums is None or self.log.arms is None:
             return None
-        n, means, squares = self.look.sums.total()
+        n, means, squares = self.look.sums.pooled()
         seen = n > 0
-        return pure_error(self.log.arms[: len(n)][seen], n[seen], means[seen], squares)
+        return pure_error(self.log.arms[seen], n[seen], means[seen], float(squares.sum()))
+
+    def lack_of_fit(self) -> LackOfFit:
+        """Tell whether the linear model holds in this log."""
+        repeats = self.log.arms is not None and self.look.rows > len(self.log.arms)
+        if self.fit is not None and (repeats or self.fit.method != "none"):
+            return self.fit
+        return self._sampled
 
     @cached_property
-    def _fit(self) -> LackOfFit:
-        repeats = self.log.arms is not None and self.look.rows > len(self.log.arms)
-        if self._quick is not None and (repeats or self._quick.method != "none"):
-            return self._quick
+    def _sampled(self) -> LackOfFit:
         X, outcomes = sample(self.log, self.look.rows)
         return repeated(X, outcomes) or unknown(NO_REPEATS) if len(X) else unknown("it is empty")
 
-    def __str__(self) -> str:
-        return words(self.value, self.estimates(), self._quick, self.everything)
+
+@dataclass(eq=False)
+class Independent(Evidence):
+    """Rows that are independent of each other, in sums.
+
+    Parameters
+    ----------
+    judged : Judged
+        The policy and the log.
+    squares, implied : ndarray
+        The covariance of the means by the squares of the log, and as its probabilities imply it.
+    """
+
+    judged: Judged
+    squares: Array
+    implied: Array
+
+    @classmethod
+    def of(cls, judged: Judged, sums: Moments) -> Independent:
+        """Return what sums say."""
+        n, means = sums.n, sums.first / sums.n
+        return cls(
+            n,
+            means,
+            sums.sides / n,
+            sums.m / n,
+            None if sums.by_arm is None else sums.by_arm[-1] / n,
+            sums.spread,
+            judged.factor,
+            judged.setting.clip,
+            judged.policy.drawn,
+            judged.setting.chances is not None or judged.look.states,
+            judged,
+            (sums.second - np.outer(sums.first, means)) / max(n - 1, 1.0) / n,
+            sums.implied / n**2,
+        )
+
+    def in_model(self, g: Array) -> tuple[Array | None, float]:
+        """Return with which weight the model takes in each arm's effect; more is unknown.
+
+        `g` is (X^T X)^+ m.
+        """
+        if self.judged.look.sums is None or self.judged.log.arms is None:
+            return None, np.nan
+        return self.judged.look.sums.pooled().n * (self.judged.log.arms @ g), np.nan
+
+    def half(self, part: str, level: float, gradient: Array | None = None) -> float:
+        """Return half of the interval of a sum of means, by default of one.
+
+        Where exploring is rare, the squares of a log seldom hold the large weights that they
+        should. Those of weights that are cut are in those that are not.
+        """
+
+        def variance(g: Array, spread: Array) -> float:
+            at = g != 0  # other means may be unknown
+            return max(float(g[at] @ spread[np.ix_(at, at)] @ g[at]), 0.0)
+
+        gradient = self.at(part) if gradient is None else gradient
+        whole = self.at("plain") if part == "clipped" else gradient
+        squares, implied = variance(whole, self.squares), variance(whole, self.implied)
+        least = implied if implied > RARE * squares else 0.0
+        wider = max(variance(gradient, self.squares), least)
+        return float(normal_quantile(level) * np.sqrt(wider))
 
 
 @single_threaded_blas()
@@ -165,18 +221,19 @@ def judge(
     source, checked = log, _policy(policy, log, wanted)
     log = log.with_level if log.intercept else log.with_columns(checked.columns)
     together = not checked.learns and not checked.columns
-    seen = _look(log, together, executor, progress)
-    if seen.rows == 0:
-        raise ValueError("log must have at least one row, got none")
+    numbered = log.arms is not None
+    seen = look(log._schema, log._rows.pieces(), numbered, together, executor, progress)
     ends = bounded(bounds, value == "return" or wanted.dim == log.d)
     check_bounds(ends, seen.least, seen.largest)
     factor, thetas = cross_fitted(seen.by_fold(log.arms), seen.rows)
     chances = fixed(seen) if log.arms is not None else None
-    P = wanted.matrix if value == "projection" else np.eye(log.d)
+    P: Array = wanted.matrix if value == "projection" else np.eye(log.d)
     if source.intercept:
         assert log.arms is not None  # a ledger knows all that were ever on offer
         X = log.arms[:, 1:]
-        P = wanted_with_level(wanted, value, units(X), np.atleast_2d(np.cov(X.T, ddof=0))).T
+        P = wanted_with_level(
+            wanted, value, (X**2).mean(axis=0), np.atleast_2d(np.cov(X.T, ddof=0))
+        )
     setting = Setting(
         P,
         thetas,
@@ -196,35 +253,6 @@ def _policy(policy: Any, log: Log, subspace: Subspace) -> Policy:
     return OfFeatures(found) if log.intercept and not isinstance(found, OfFeatures) else found
 
 
-def least_squares(factor: Array) -> Array:
-    """Return theta-hat by least squares; of many, the shortest in the features' units."""
-    d = len(factor) - 1
-    sizes = np.linalg.norm(factor[:, :d], axis=0)
-    scale = np.where(sizes > 0, sizes, 1.0)
-    found: Array = np.linalg.lstsq(factor[:, :d] / scale, factor[:, d], rcond=1e-9)[0] / scale
-    return found
-
-
-def _look(log: Log, together: bool, executor: Executor | None, progress: Progress | None) -> Look:
-    work = partial(_look_at, log._schema, log.arms is not None, together)
-    total: Look | None = None
-    for seen in spread(work, log._rows.pieces(), executor):
-        if seen is not None:
-            total = seen if total is None else total.plus(seen)
-            if progress is not None:
-                progress(seen.rows)
-    return Look(0, None, None, None) if total is None else total.compact()
-
-
-def _look_at(schema: Schema | None, numbered: bool, together: bool, piece: Any) -> Look | None:
-    total: Look | None = None
-    for chunk in chunks_of(schema, piece):
-        # Once few rows were alike, there is no use in looking for more.
-        seen = look(chunk, numbered, together and (total is None or total.cells is not None))
-        total = seen if total is None else total.plus(seen)
-    return None if total is None else total.compact()
-
-
 def _sums(
     log: Log,
     policies: Sequence[Policy],
@@ -242,7 +270,7 @@ def _sums(
     if whole and seen.cells is not None and log.arms is not None:
         if progress is not None:
             progress(seen.rows)
-        return _of(seen.cells[0].on(log.arms), policies, setting, differ)
+        return _of(seen.cells.on(log.arms), policies, setting, differ)
     total: Moments | None = None
     work = partial(_moments, log._schema, policies, setting, differ)
     # A policy that learns must see the rows in order.
@@ -264,7 +292,9 @@ def _moments(
     for chunk in chunks_of(schema, piece):
         # A policy that learns needs every row, in order.
         learns = any(policy.learns for policy in policies)
-        cells = Cells.of(chunk) if learns else Cells.together(chunk)
+        cells = Cells.of(chunk)
+        if not learns and chunk.chances is None:
+            cells = cells.together()
         part = _of(cells, policies, setting, differ)
         total = part if total is None else total.plus(part)
     return total
@@ -276,7 +306,8 @@ def _of(cells: Cells, policies: Sequence[Policy], setting: Setting, differ: bool
     width = len(chunk.arms) if chunk.complete else 1
     if chunk.offered is not None:
         width = chunk.offered.shape[1]
-    size = max(width, 1) * len(MOMENT_PARTS) * (len(policies) + differ)
+    each = max(len(MOMENT_PARTS) * (len(policies) + differ), chunk.arms.shape[1])
+    size = max(width, 1) * each
     for some in cells.pieces(MOMENT_ROOM // size + 1):
         chances: list[Chances] = [policy.chances(some.chunk) for policy in policies]
         if differ:
