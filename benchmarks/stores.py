@@ -291,6 +291,36 @@ def _grow(decider: pb.Decider, decisions: int) -> None:
         ledger.transact(partial(add, first=first, count=count))
 
 
+def temporary(pairs: int = 2000, fresh: int = 50_000) -> None:
+    """Print what ask + tell takes without a store, and the memory of many fresh offers."""
+    rng, U10 = np.random.default_rng(0), pb.Subspace.coordinates(range(7), d=10)
+    decider, X = pb.Decider(pb.GENTRY(), subspace=U10, seed=0), rng.normal(size=(100, 10))
+    times = list[float]()
+    for _ in range(pairs):
+        start = time.perf_counter()
+        decider.tell(decider.ask(X).id, 0.5)
+        times.append(time.perf_counter() - start)
+    print(f"ask + tell in memory, 100 items: {1e6 * median(times):.0f} us (to reach: 130)")
+    decider = pb.Decider(pb.GENTRY(), subspace=U10, seed=0)
+    sizes = [_peak()]
+    for i in range(1, fresh + 1):
+        decider.tell(decider.ask(rng.normal(size=(20, 10))).id, 0.5)
+        if i == fresh // 2 or i == fresh:
+            sizes.append(_peak())
+    shown = ", ".join(f"{size:.0f}" for size in sizes)
+    print(
+        f"memory before, after {fresh // 2:,} and after {fresh:,} decisions among 20 fresh items: "
+        f"{shown} MB (to reach, after a million: 300)"
+    )
+
+
+def _peak() -> float:
+    """Return the largest memory that this process had, in MB."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="stores", ignore_cleanup_errors=True) as folder:
@@ -302,6 +332,7 @@ FIGURES: dict[str, Callable[[], None]] = {
     "processes": two_processes,
     "sizes": sizes,
     "opening": opening,
+    "temporary": temporary,
 }
 
 
