@@ -17,6 +17,8 @@ import pytest
 
 import projbandits as pb
 from projbandits.deciding.check import check_promises
+from projbandits.ledger import statements
+from projbandits.ledger.store import Store
 from tests.databases import Server
 from tests.worlds import U3
 
@@ -217,3 +219,10 @@ def test_a_decider_that_is_dropped_lets_go_of_its_thread_and_its_files(tmp_path:
     thread.join(20)
     assert not thread.is_alive()
     assert not (tmp_path / "films.db-wal").exists()  # SQLite's last connection removes it
+
+
+@pytest.mark.parametrize("statement", [statements.NAMED, statements.OUTCOMES])
+def test_what_is_asked_for_by_id_is_found_by_an_index(statement: str) -> None:
+    database = Store(None).database
+    plan = database.read("EXPLAIN QUERY PLAN " + statement, [0] * statement.count("?"))
+    assert any("projbandits_ids" in row[3] and "id=?" in row[3] for row in plan), plan

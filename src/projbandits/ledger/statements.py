@@ -13,7 +13,7 @@ CREATE TABLE projbandits_events (
     kind TEXT NOT NULL, id TEXT, body {bytes} NOT NULL, hash {bytes} NOT NULL,
     PRIMARY KEY (ledger, position)
 );
-CREATE INDEX projbandits_ids ON projbandits_events (ledger, id) WHERE id IS NOT NULL;
+CREATE INDEX projbandits_ids ON projbandits_events (ledger, id, position) WHERE id IS NOT NULL;
 CREATE INDEX projbandits_offers ON projbandits_events (ledger, position) WHERE kind = 'offered';
 CREATE TABLE projbandits_snapshots (
     ledger {integer} NOT NULL, position {integer} NOT NULL,
@@ -83,11 +83,13 @@ MADE = (
 CHANGES = CHECKED + "e.kind IN ('opened', 'changed') AND e.position <= ? ORDER BY e.position"
 OUTCOMES = (
     "SELECT o.position, o.kind, o.id, o.body, o.hash, b.hash FROM projbandits_events d "
-    "JOIN projbandits_events o ON o.ledger = d.ledger AND o.id = d.id "
-    "AND o.kind IN ('told', 'amended', 'withdrawn') "
+    "CROSS JOIN projbandits_events o "
     "LEFT JOIN projbandits_events b ON b.ledger = o.ledger AND b.position = o.position - 1 "
-    "WHERE d.ledger = ? AND d.position BETWEEN ? AND ? AND d.kind = 'decided' ORDER BY o.position"
+    "WHERE d.ledger = ? AND d.position BETWEEN ? AND ? AND d.kind = 'decided' "
+    "AND o.ledger = d.ledger AND o.id = d.id AND o.kind IN ('told', 'amended', 'withdrawn') "
+    "ORDER BY o.position"
 )
+"""With CROSS JOIN, SQLite looks for each decision's outcomes, and not through all events."""
 ADD = (
     "INSERT INTO projbandits_events (ledger, position, kind, id, body, hash) "
     "VALUES (?, ?, ?, ?, ?, ?)"
