@@ -36,7 +36,7 @@ OFFERS_KEPT = 32
 
 
 class Request(NamedTuple):
-    """What a caller passed to `ask`, with the ids and the note made of it."""
+    """The arguments of a call of `ask`, with the ids and the note that follow from them."""
 
     arms: Any
     labels: Any

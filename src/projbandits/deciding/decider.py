@@ -63,7 +63,7 @@ class Decider:
     Parameters
     ----------
     strategy : LinearStrategy, optional
-        Who decides.
+        The strategy that makes the choices.
     subspace : Subspace, optional
         The part of the features that counts; by default that of `features`.
     features : Features, optional
@@ -466,7 +466,7 @@ class Decider:
 
     @property
     def strategy(self) -> LinearStrategy:
-        """Who decides."""
+        """The strategy that makes the choices."""
         return self.belief().strategy
 
     @property

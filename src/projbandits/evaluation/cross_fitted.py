@@ -88,7 +88,7 @@ class Judged(Evaluation):
 
     @property
     def evidence(self) -> Evidence:
-        """What the rows say of the policy."""
+        """The evidence for the policy."""
         return Independent.of(self, self.moments)
 
     def beside(self, other: Judged) -> Evidence:

@@ -32,7 +32,7 @@ BY_ARM = (names.PLAIN, names.NORMALISED, names.CLIPPED, names.DOUBLY)
 
 @dataclass(eq=False)
 class Evidence(ABC):
-    """What rows say of a policy; or of two, whose difference is then the last of three blocks.
+    """The evidence for one policy; or for two, with their difference as the last of three blocks.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class Evaluation(ABC):
     @property
     @abstractmethod
     def evidence(self) -> Evidence:
-        """What the rows say of the policy."""
+        """The evidence for the policy."""
 
     @abstractmethod
     def beside(self, other: Self) -> Evidence:
@@ -148,7 +148,7 @@ class Evaluation(ABC):
     @property
     def everything(self) -> bool:
         """Whether the whole return counts."""
-        # The level of outcomes, a feature of the log's linear model, is no projection reward.
+        # The level is a feature of the log's linear model, but not part of the projection reward.
         return self.value == "return" or self.subspace.dim == self.width
 
     @single_threaded_blas()

@@ -119,7 +119,7 @@ def look(
 def _look_at(schema: Schema | None, numbered: bool, together: bool, piece: Any) -> Look | None:
     total: Look | None = None
     for chunk in chunks_of(schema, piece):
-        # Once few rows were alike, there is no use in looking for more.
+        # Few rows have been alike so far, so it is not worth looking for more.
         seen = _look(chunk, numbered, together and (total is None or total.cells is not None))
         total = seen if total is None else total.plus(seen)
     return total

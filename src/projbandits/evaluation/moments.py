@@ -84,7 +84,7 @@ MOMENT_SIDES = ("h", "h2", "reached", "w", "w2", "covered", "cut")
 
 
 class Terms(NamedTuple):
-    """What rows add to the estimates of a policy: a + b r, where r is the return.
+    """The term of each row in the estimates of a policy: a + b r, where r is the return.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ class Known(NamedTuple):
     seed : int
         The ledger's.
     strategy : LinearStrategy
-        Who decides.
+        The strategy that makes the choices.
     subspace : Subspace
         What counts.
     columns : tuple of str or None
