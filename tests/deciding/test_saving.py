@@ -248,5 +248,5 @@ def test_a_file_that_was_crafted_is_refused(tmp_path: Path) -> None:
         with closing(sqlite3.connect(path, isolation_level=None)) as raw:
             raw.execute("DELETE FROM projbandits_events")
             raw.executemany("INSERT INTO projbandits_events VALUES (?, ?, ?, ?, ?, ?)", rows)
-        with pytest.raises(ValueError, match="path must name an intact saved decider"):
+        with pytest.raises(ValueError, match="path must be an intact saved decider"):
             pb.Decider.load(path)

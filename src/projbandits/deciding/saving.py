@@ -93,4 +93,4 @@ def _named(path: Path) -> Iterator[None]:
     except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, DamagedError) as e:
         if str(e).startswith(("path must", "strategy must")):
             raise
-        raise ValueError(f"path must name an intact saved decider, {str(path)!r} is not one: {e}") from e
+        raise ValueError(f"path must be an intact saved decider, got {str(path)!r}: {e}") from e
