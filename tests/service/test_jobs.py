@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from projbandits.exceptions import UnavailableError
 from projbandits.service import jobs
 from projbandits.service.jobs import Jobs
 from projbandits.service.registry import Hub
@@ -150,3 +151,19 @@ def test_a_job_of_a_process_that_ends_is_lost_and_may_be_started_again(films: Se
     assert films.ok("GET", "/exports/e")["state"] == "lost"
     assert films.ok("POST", "/exports", json={"request_id": "e"})["state"] == "running"
     assert ended(films, "exports", "e")["state"] == "done"
+
+
+def test_a_job_that_cannot_be_noted_is_none(
+    films: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: Any, **options: Any) -> None:
+        raise UnavailableError("the disk is full")
+
+    own = Jobs(films.hub)
+    with monkeypatch.context() as patch:
+        patch.setattr(films.hub.documents, "write", full)
+        for i in range(20):  # more than may wait
+            with pytest.raises(UnavailableError):
+                own.start(films.name, "export", f"full-{i}", jobs.exported)
+    assert own.start(films.name, "export", "again", jobs.exported).state == "running"
+    own.close()

@@ -36,6 +36,9 @@ WAITING = 8
 LOST = 15.0
 """Seconds without a sign of a job after which its process must have ended."""
 
+PATIENCE = 2.0
+"""For how many seconds the end of a process waits for its jobs; others then find them lost."""
+
 KEPT = 10
 """How many jobs of a decider are kept with their results."""
 
@@ -76,10 +79,14 @@ class Jobs:
             if len(self._running) >= WAITING:
                 raise Refused(429, f"{WAITING} jobs are under way: send this again", retry=5)
             self._running[key] = job
-        self._write(key, job)
-        self._forget(name)
         thread = threading.Thread(target=self._work, args=(key, job, decider, work), daemon=True)
-        thread.start()
+        try:
+            self._write(key, job)
+            self._forget(name)
+            thread.start()
+        except BaseException:  # nobody works on it
+            del self._running[key]
+            raise
         return job
 
     def find(self, name: str, id: str, what: Kind) -> Job:
@@ -110,9 +117,10 @@ class Jobs:
                 self._write(key, job)
 
     def close(self) -> None:
-        """Stop the jobs of this process at their next step."""
+        """Stop the jobs of this process at their next step, if it comes soon."""
         self._closed.set()
-        while self._running:
+        until = time.monotonic() + PATIENCE
+        while self._running and time.monotonic() < until:
             time.sleep(0.01)
 
     def _work(self, key: str, job: Job, decider: Decider, work: Work) -> None:
